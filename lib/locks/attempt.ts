@@ -9,27 +9,27 @@ import type { OwnLease } from './own-lease.js';
 import { isPlain, type Refusal, type Round } from './multi/rounds.js';
 import type { StoreLock } from './store-lock.js';
 
-/** For how long a store that does not answer may keep the locks that are held already from others, ms. */
+/** ms for which a store that does not answer may keep the locks already held from other owners. */
 const SILENCE = 250;
 
 /**
- * One attempt at all members of a multi-lock, in the steps of its round. A step takes its locks together if they are free. A lock
- * that is busy is waited for in its own queue, and the rest is asked for once that lock is held. By then others may be busy.
- * If the attempt may hold locks while it waits, it takes them in their order: a lock is waited for while the locks before it
- * are held. Otherwise the attempt ends.
+ * One attempt at all members of a multi-lock, in the steps of its round. A step takes its locks in one command if they
+ * are free. Otherwise it waits for a busy lock in that lock's queue, and then requests the rest, of which locks may
+ * have become busy meanwhile. A round with a hold time takes the locks in order, and waits for a lock while it holds
+ * the locks before it. A round without hold time ends at the first busy lock after a grant.
  */
 export class Attempt {
   readonly leases: OwnLease[] = [];
   private readonly began = now();
   private grantedAt: number | undefined;
 
-  /** @param call whose scope the members share */
+  /** @param call the call whose scope the members share */
   constructor(
     private readonly round: Round,
     private readonly call: AcquireCall,
   ) {}
 
-  /** @returns why it has failed; undefined when all members are held */
+  /** @returns the reason of the failure; undefined if all members are held */
   async run(): Promise<Refusal | undefined> {
     for (const step of this.round.steps) {
       const answer = await this.take(step).catch(asError);
@@ -38,12 +38,15 @@ export class Attempt {
     return undefined;
   }
 
-  /** ms for which a lock that is busy may be waited for now. */
+  /** ms for which the attempt may wait for a busy lock now. */
   get lockTime(): number {
     return msUntil(Math.min(this.call.until, (this.grantedAt ?? Infinity) + this.round.hold));
   }
 
-  /** ms for which an answer of the store may be waited for now. 0 for a caller that does not wait: as long as the store takes. */
+  /**
+   * ms for which the attempt may wait for an answer of the store now. 0 for a caller that does not wait: as long as the
+   * store takes.
+   */
   get storeTime(): number {
     const { until, askedAt } = this.call;
     if (until <= askedAt) return 0;
@@ -51,7 +54,7 @@ export class Attempt {
     return Math.max(1, msUntil(Math.min(until, (this.grantedAt ?? Infinity) + silence)));
   }
 
-  /** Something is held from now on. */
+  /** The attempt holds a lock from now on. */
   granted(): void {
     this.grantedAt ??= now();
   }
@@ -86,14 +89,14 @@ export class Attempt {
     }
   }
 
-  /** @returns which lock is in the way, undefined when all are held */
+  /** @returns the lock in the way, undefined if all are held */
   private async takeAll(
     locks: readonly PlainLock[],
     taken: Map<PlainLock, Tenure>,
   ): Promise<Busy | undefined> {
     const mayHold = this.round.hold > 0;
     const admitted = locks[0]?.admit(this.call);
-    // Callers that come in this turn count the request.
+    // Without a limit there is no await, so that callers of the same turn see this request.
     if (admitted !== undefined) await admitted;
     for (let left = locks; left.length > 0;) {
       let busy = this.knownBusy(left, taken) ?? (await this.takeAtOnce(left, taken));
@@ -117,9 +120,9 @@ export class Attempt {
   }
 
   /**
-   * A lock that is busy as far as this process knows, so that a request for all would be a wasted command. It is the lock
-   * that was in the way just now, or one that callers of this process wait for. The former may be held for long: a wait for
-   * another lock would be useless, and would keep that lock from other owners.
+   * A lock that is busy as far as this process knows, so that a request for all would waste a command: the lock that
+   * refused the last round, or a lock with waiters in this process. The former comes first, because its hold may be
+   * long: a wait for another lock would be useless, and would keep that lock from other owners.
    */
   private knownBusy(locks: readonly PlainLock[], taken: ReadonlyMap<PlainLock, Tenure>): Busy | undefined {
     if (this.lockTime === 0) return undefined;
@@ -146,7 +149,7 @@ export class Attempt {
     return undefined;
   }
 
-  /** @throws LockUnavailableError when one has ended while others were waited for: no caller has had it */
+  /** @throws LockUnavailableError if a lease ended during the wait for others, before its caller had it */
   private beginAll(locks: readonly PlainLock[], taken: ReadonlyMap<PlainLock, Tenure>): OwnLease[] {
     for (const [{ name }, { held }] of taken) if (!held) throw endedMeanwhile(name);
     const at = now();

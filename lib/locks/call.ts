@@ -5,24 +5,24 @@ import type { Scope } from '../client/scope/scope.js';
 import type { WaitRequest } from '../client/waiting/waiting.js';
 import type { ResolvedAcquireOptions } from '../api/options.js';
 
-/** One call for a lock: its options, its scopes and its times. It is also the request that waits in a queue. */
+/** One call for a lock: its options, scopes and times. Also the request that waits in a queue. */
 export interface AcquireCall extends ResolvedAcquireOptions, WaitRequest {
-  /** ms that are left of it. */
+  /** The remaining wait time, ms. */
   readonly waitTime: number;
   readonly signal: AbortSignal | undefined;
-  /** The scope whose holds it re-enters. */
+  /** The scope whose holds the call re-enters. */
   readonly inside: Scope | undefined;
-  /** The scope that has the hold from then on; undefined if the lease is an owner of its own. */
+  /** The scope that gets the hold; undefined if the lease has its own owner. */
   readonly into: Scope | undefined;
   /** On the monotonic clock. */
   readonly askedAt: number;
   /** The end of the wait time, on the monotonic clock. */
   readonly until: number;
-  /** With `reentrant: false`: stands for the call, whose holds no other call shares. */
+  /** Set for `reentrant: false`: identifies the call, which shares its holds with no other call. */
   readonly apart: object | undefined;
-  /** The stack of the caller, if it was captured. */
+  /** The stack of the caller, if captured. */
   readonly site: Captured | undefined;
-  /** The caller gets the lease, and has to release it. */
+  /** Whether the caller gets the lease and must release it. */
   readonly byHand: boolean;
 }
 
@@ -30,7 +30,7 @@ type Given = {
   [K in keyof Omit<AcquireCall, 'askedAt' | 'until' | 'apart' | 'terms'>]?: AcquireCall[K] | undefined;
 };
 
-/** Made once for each call. An option that is not given has the default of the client. */
+/** Made once for each call. Options that are not given have the client's defaults. */
 export function callOf(client: LockClient, given: Given): AcquireCall {
   const { options } = client;
   const { waitTime = options.waitTime, leaseTime, renew, minHoldTime, label } = given;
@@ -51,13 +51,13 @@ export function callOf(client: LockClient, given: Given): AcquireCall {
   };
 }
 
-/** The same call, for the time that is left of it. */
+/** The same call, with the rest of its wait time. */
 export const remaining = (call: AcquireCall): AcquireCall => ({
   ...call,
   waitTime: Math.max(0, call.until - now()),
 });
 
-/** What a call asks of the store of one client. */
+/** The lease that a call requests from the store of one client. */
 export function termsOf({ defaultTerms }: LockClient, { leaseTime, renew }: Given): AcquireCall['terms'] {
   if (leaseTime === undefined && renew !== false) return defaultTerms;
   return { leaseTime: leaseTime ?? defaultTerms.leaseTime, renewed: renew ?? leaseTime === undefined };

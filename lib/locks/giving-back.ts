@@ -4,9 +4,9 @@ import { GRACE } from '../client/waiting/waiting.js';
 import { clearTimer } from '../runtime/runtime.js';
 
 /**
- * Waits for the answer to releases that have been sent, though no longer than their caller waits. A release without an answer is
- * repeated in the background.
- * @param until when the caller's wait time is over, on the monotonic clock
+ * Waits for the answer to releases, but not beyond the caller's wait time. A release without an answer is repeated in
+ * the background.
+ * @param until the end of the caller's wait time, on the monotonic clock
  */
 export function untilGivenBack(
   released: Promise<unknown>,

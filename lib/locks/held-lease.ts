@@ -15,14 +15,14 @@ import { leaseJson, type OwnLease, type Share } from './own-lease.js';
 
 const done = (): void => undefined;
 
-/** The leases whose callers may go without a release. The registry refers to no more than their shares. */
+/** Leases that their callers may drop without a release. The registry keeps only their shares alive. */
 const unreleased = new FinalizationRegistry<LeaseShare>((share) => {
   if (share.held) reportAbandoned(share.hold, share);
 });
 
 /**
- * The part of one lease in its hold. When the lease has been held for a second, nothing in this package refers to the object
- * that its caller got any more, so that the garbage collector can tell whether any code is left that could release it.
+ * The part of one lease in its hold. When the lease is 1 s old, this package drops its references to the object that
+ * the caller got, so that the garbage collector can find out whether any code could still release it.
  */
 export class LeaseShare implements Share {
   minHoldTime = 0;
@@ -32,7 +32,7 @@ export class LeaseShare implements Share {
   releasing: Promise<void> | undefined;
   begunAt: Date | undefined;
   private lease: HeldLease | WeakRef<HeldLease> | undefined;
-  /** The lease that the caller has to release: this one, or that of a multi-lock. It is watched only if it lasts. */
+  /** The object that the caller must release: this lease, or the lease of a multi-lock. Watched from an age of 1 s on. */
   given: Lease | undefined;
   private isWatched = false;
 
@@ -40,7 +40,7 @@ export class LeaseShare implements Share {
     readonly hold: Hold,
     readonly label: string,
     readonly inside: Scope | undefined,
-    /** Takes the hold out of the scope that has it by this lease. */
+    /** Removes this lease's hold from its scope. */
     readonly forget: (() => void) | undefined,
     /** On the monotonic clock. */
     readonly since: number,
@@ -69,10 +69,10 @@ export class LeaseShare implements Share {
 
   onLongHold(): void {
     const { given } = this;
-    // The frames of the stack refer to the caller, and the caller to the lease.
+    // Reads the stack now, because its frames keep the caller alive, and the caller keeps the lease.
     siteOf(this.site);
     const { isFixed, timeToHold } = this.hold.tenure;
-    // A fixed lease ends by itself, and so does one with a maxHoldTime.
+    // A fixed lease ends by itself, as does a lease with a maxHoldTime.
     if (given === undefined || isFixed || timeToHold < Infinity) return;
     unreleased.register(given, this, this);
     this.isWatched = true;
@@ -87,7 +87,6 @@ export class LeaseShare implements Share {
   }
 }
 
-/** The lease of one lock. */
 export class HeldLease implements OwnLease {
   constructor(private readonly share: LeaseShare) {}
 
@@ -116,7 +115,7 @@ export class HeldLease implements OwnLease {
     return this.share.label;
   }
 
-  /** As the clock of this process says at the first question, so that it does not change. */
+  /** By the clock of this process at the first call, so that the value never changes. */
   get acquiredAt(): Date {
     const { share } = this;
     return (share.begunAt ??= new Date(wallTime() - (now() - share.since)));
@@ -166,7 +165,7 @@ export class HeldLease implements OwnLease {
     this.share.given = given;
   }
 
-  /** Called when it has been released or handed over. Of its loss its signal tells. */
+  /** Called at the release or the hand-over of the lease. The signal reports a loss. */
   set onReleased(listener: (releasing: Promise<void>) => void) {
     this.share.onReleased = listener;
   }
@@ -179,7 +178,7 @@ export class HeldLease implements OwnLease {
     assertTravels(share.hold);
     share.endedAt = now();
     const ticket = handOver(share.hold, share, within);
-    // A release waits for the same answer, and does nothing more.
+    // A later release waits for the same answer, and sends nothing.
     share.releasing = ticket.then(done, done);
     share.forget?.();
     share.onReleased?.(share.releasing);

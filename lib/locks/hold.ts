@@ -15,19 +15,19 @@ import { orderGroup } from './order.js';
 import type { Share } from './own-lease.js';
 
 /**
- * One owner's use of a tenure, from its acquisition to its last release. Nested acquisitions of the same scope share it.
- * The count lives here and not in Redis, so that a command sent twice cannot count twice.
+ * The use of a tenure by one owner, from its acquisition to its last release. Nested acquisitions of one scope share
+ * it. The count is kept here and not in Redis, so that a repeated command cannot count twice.
  */
 export class Hold implements TenureUser, ScopedHold {
-  /** Every hand-off of the tenure raises the token, but not for this owner. */
+  /** The owner's own token, although each hand-off of the tenure increases the token. */
   readonly fencingToken: number;
   loss: LockLostError | undefined;
-  /** The leases that share it: mostly one, for which no Set is made. */
+  /** The leases of this hold. Mostly there is one, which needs no Set. */
   private shares: Share | Set<Share> | undefined;
-  /** It came directly from another holder. */
+  /** Set if another holder handed the lock directly to this one. */
   readonly handedOver: 'local' | 'fleet' | undefined;
   private endedAt: number | undefined;
-  /** The latest `keepUntil` of the leases that have left. Mostly none, and a number takes 16 bytes of its own. */
+  /** The latest `keepUntil` of released leases. Undefined in most holds, because a number takes 16 bytes of its own. */
   private keepUntil: number | undefined;
   private controller: AbortController | undefined;
   private requestController: AbortController | undefined;
@@ -75,12 +75,12 @@ export class Hold implements TenureUser, ScopedHold {
     if (this.loss !== undefined) this.end();
   }
 
-  /** When it was lost, on the monotonic clock. */
+  /** On the monotonic clock. */
   get lostAt(): number | undefined {
     return this.loss === undefined ? undefined : this.endedAt;
   }
 
-  /** ms; does not grow after its end */
+  /** ms until now, or until the end of the hold. */
   get heldFor(): number {
     return (this.endedAt ?? now()) - this.since;
   }
@@ -106,7 +106,7 @@ export class Hold implements TenureUser, ScopedHold {
     return orderGroup(name, label === this.kind ? undefined : label);
   }
 
-  /** How many leases share it; 0 when it is over. */
+  /** The number of leases; 0 after the end of the hold. */
   get count(): number {
     const { shares } = this;
     if (shares instanceof Set) return shares.size;
@@ -121,7 +121,7 @@ export class Hold implements TenureUser, ScopedHold {
     return this.held && this.leases.some(({ inside }) => inside?.isOfCallback() === true);
   }
 
-  /** Made on first use: most holders never ask for it. */
+  /** Made on first use, because most holders never read it. */
   get signal(): AbortSignal {
     if (this.controller === undefined) {
       this.controller = new AbortController();
@@ -131,7 +131,7 @@ export class Hold implements TenureUser, ScopedHold {
     return this.controller.signal;
   }
 
-  /** Aborted when another asks for the lock. Made on first use. */
+  /** Aborts when another caller asks for the lock. Made on first use. */
   get releaseRequested(): AbortSignal {
     if (this.requestController === undefined) {
       this.requestController = new AbortController();
@@ -140,14 +140,14 @@ export class Hold implements TenureUser, ScopedHold {
     return this.requestController.signal;
   }
 
-  /** The leases that share it and have not been released. */
+  /** The leases that have not been released. */
   get leases(): readonly Share[] {
     const { shares } = this;
     if (shares === undefined) return NONE;
     return shares instanceof Set ? [...shares] : [shares];
   }
 
-  /** The lease that the others have entered. */
+  /** The first lease, which later ones have re-entered. */
   private get eldest(): Share | undefined {
     const { shares } = this;
     if (!(shares instanceof Set)) return shares;
@@ -160,7 +160,7 @@ export class Hold implements TenureUser, ScopedHold {
     this.end();
     if (this.controller === undefined) return;
     const { controller } = this;
-    // A loss is noticed in any code that looks at a lease, or in a timer that was set in the scope of another lock.
+    // Code of any scope may notice a loss: a read of a lease, or a timer of another lock.
     runOutsideScopes(() => {
       controller.abort(error);
     });
@@ -185,14 +185,14 @@ export class Hold implements TenureUser, ScopedHold {
     this.end();
   }
 
-  /** One more lease shares it. */
+  /** Adds a lease. */
   join(lease: Share): void {
     if (this.shares === undefined) this.shares = lease;
     else if (this.shares instanceof Set) this.shares.add(lease);
     else this.shares = new Set([this.shares, lease]);
   }
 
-  /** @throws LockConfigError when `maxHoldTime` ends the hold before a lease of that length would be over */
+  /** @throws LockConfigError if `maxHoldTime` ends the hold before a lease of that length */
   assertLasting(leaseTime: number): void {
     const { name, timeToHold } = this.tenure;
     if (leaseTime <= timeToHold) return;
@@ -204,8 +204,8 @@ export class Hold implements TenureUser, ScopedHold {
   }
 
   /**
-   * For one of the leases that share it: the others may end sooner.
-   * @param until when a store that does not allow such a length yet is asked for the last time
+   * Extends the hold for one of its leases. The other leases may end sooner.
+   * @param until the moment of the last question to a store whose limit does not allow that length yet
    */
   async extend(lease: Share, leaseTime: number, signal: AbortSignal | undefined, until = 0): Promise<void> {
     const { tenure, client } = this;
@@ -219,7 +219,7 @@ export class Hold implements TenureUser, ScopedHold {
       await untilAborted(admitted, signal, tenure.name);
       lease.shown.assertHeld();
     }
-    // From here on: another lease may leave before the answer comes.
+    // Set before the answer, because another lease may be released meanwhile.
     if (tenure.isFixed) lease.needsUntil = Math.max(endOf(lease), now() + leaseTime);
     const extended = client.watchdog.extend(tenure, leaseTime).then(() => {
       if (this.count > 0 && !this.leases.includes(lease)) this.shorten();
@@ -227,7 +227,7 @@ export class Hold implements TenureUser, ScopedHold {
     await untilAborted(extended, signal, tenure.name);
   }
 
-  /** ms for which no other owner is to get the lock if it is released now. The latest time of all leases counts. */
+  /** ms for which the store keeps the lock from other owners after a release now: the latest time of all leases counts. */
   get keepFor(): number | undefined {
     let until = this.keepUntil ?? -Infinity;
     for (const { keepUntil } of this.leases) until = Math.max(until, keepUntil);
@@ -237,7 +237,7 @@ export class Hold implements TenureUser, ScopedHold {
   }
 
   /**
-   * Gives back one of the leases that share it, and the lock with the last lease.
+   * Releases one of the leases, and with the last one the lock.
    * @param at now
    */
   leave(lease: Share, at: number): Promise<void> {
@@ -255,7 +255,7 @@ export class Hold implements TenureUser, ScopedHold {
     });
   }
 
-  /** One lease less shares it. The answer of the store may take its time, and the next holder may have begun. */
+  /** Removes a lease before the answer of the store, because the next holder may begin before that. */
   depart(lease: Share, at: number): void {
     const { keepUntil } = lease;
     if (keepUntil > (this.keepUntil ?? -Infinity)) this.keepUntil = keepUntil;
@@ -264,7 +264,7 @@ export class Hold implements TenureUser, ScopedHold {
     if (this.count === 0) this.endedAt ??= at;
   }
 
-  /** The last lease is over, and the store has answered. */
+  /** Called after the release of the last lease, with the store's answer. */
   left(label: string, loss: LockLostError | undefined): void {
     if (loss !== undefined && this.loss === undefined) this.onLost(loss);
     if (this.loss !== undefined) return;
@@ -273,19 +273,18 @@ export class Hold implements TenureUser, ScopedHold {
     this.client.events.next({ type: 'released', name, label, owner, heldFor: this.heldFor });
   }
 
-  /** Released or lost. */
   private end(): void {
     this.endedAt ??= now();
     clearTimer(this.longHold);
     this.trace?.end(this.heldFor, this.loss);
   }
 
-  /** A lease that has left may have prolonged a fixed one, for its own time. A `minHoldTime` outlives its lease. */
+  /** Shortens a fixed lease that a released lease had extended. A `minHoldTime` outlives its lease. */
   private shorten(): void {
     const { tenure } = this;
     if (!tenure.isFixed) return;
     const until = Math.max(this.keepUntil ?? -Infinity, ...this.leases.map(endOf));
-    // The next look at it may be due long after its end.
+    // The next look may be due only after the new end.
     if (tenure.shorten(until)) this.client.watchdog.watch(tenure, now());
   }
 }

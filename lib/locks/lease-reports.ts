@@ -3,7 +3,8 @@ import type { LockClient } from '../client/lock-client.js';
 import { afterInput } from '../runtime/runtime.js';
 import { inQuotes } from '../runtime/text.js';
 
-// Events, and one warning for each label, about leases that no nested call and no careful caller leaves behind.
+// An event, and one warning per label, about a lease that outlives the lease it has entered, or that its caller has
+// dropped.
 
 interface ReportedHold {
   readonly name: string;
@@ -14,18 +15,18 @@ interface ReportedHold {
 interface ReportedLease {
   readonly label: string;
   readonly held: boolean;
-  /** Where it was asked for, if that was captured. */
+  /** The place of the call, if captured. */
   readonly site: Captured | undefined;
   heldFor(): number;
 }
 
-/** Each lease is reported once. */
+/** Leases that have been reported once. */
 const reported = new WeakSet<ReportedLease>();
 
 /**
- * A lease has ended before those that have entered it. Those that end in the same turn of the event loop are nested all
- * the same: they are the leases of streams that are unsubscribed from together.
- * @param entered the leases that are left
+ * Reports leases that outlive the lease they have entered. Leases that end in the same turn of the event loop count as
+ * nested: they belong to streams that are unsubscribed together.
+ * @param entered the remaining leases
  */
 export function watchOutliving(
   hold: ReportedHold,
@@ -63,7 +64,7 @@ function reportOutliving(
   });
 }
 
-/** No code is left that could release the lease, and the watchdog renews it. */
+/** Reports a renewed lease that no code can release any more. */
 export function reportAbandoned({ client, name, owner }: ReportedHold, lease: ReportedLease): void {
   const { label } = lease;
   const at = siteOf(lease.site);

@@ -9,8 +9,8 @@ interface AwaitedLock {
 }
 
 /**
- * Tells of a caller that waits for longer than `longWaitTime`.
- * @returns ends it
+ * Reports a caller that waits longer than `longWaitTime`.
+ * @returns a function that ends the watch
  */
 export function watchLongWait(lock: AwaitedLock, label: string): () => void {
   const { client, name } = lock;

@@ -5,26 +5,26 @@ import type { ScopedHold } from '../client/scope/scope.js';
 import { LockConfigError } from '../api/errors.js';
 import { describeConflict } from '../api/lock-order.js';
 
-/** The label of all locks by which work runs once in a period. */
+/** The label of all locks for work that runs once per period. */
 export const ONCE = 'once';
 
 /**
- * What a lock counts as in the order of locks. A label that the caller has not chosen tells nothing of the order: such locks,
- * and those without a label, count by their names.
+ * The group of a lock in the lock order: the label that the caller has chosen, or else the name. Default labels say
+ * nothing about the order.
  */
 export const orderGroup = (name: string, label: string | undefined): string =>
   label === undefined || label === ONCE ? name : label;
 
-/** A lock that is asked for under others. */
+/** A lock that is requested under others. */
 export interface OrderedLock {
   readonly name: string;
   readonly client: LockClient;
 }
 
 /**
- * Looks at the order in which a caller takes locks, before it waits. Each pair of labels is looked at once, and a pair that
- * is known costs its look-up alone: nothing is made for it.
- * @throws LockConfigError where the module's `lockOrder` is `throw`, every time
+ * Checks the order in which a caller takes locks, before it waits. Each pair of groups is checked once; for a known
+ * pair, this costs one look-up and no allocation.
+ * @throws LockConfigError if the module's `lockOrder` is `throw`, every time
  */
 export function checkOrder(
   around: readonly ScopedHold[],
@@ -42,7 +42,7 @@ export function checkOrder(
 }
 
 function added(hold: ScopedHold, { name, client }: OrderedLock, group: string): void {
-  // A graph that is full finds nothing more, and each further call would pay for its stack.
+  // A full graph finds nothing new, and each call would pay for its stack.
   if (lockOrder.isFull) return;
   const held = { client: hold.clientId, group: hold.group };
   const acquired = { client: client.id, group };

@@ -3,7 +3,7 @@ import type { Busy } from '../client/waiting/waiting.js';
 import type { AcquireCall } from './call.js';
 import { StoreLock } from './store-lock.js';
 
-/** The reentrant lock of one name, wire-compatible with Redisson's RLock. Processes get it in turn. */
+/** The reentrant lock of one name, wire-compatible with Redisson's RLock. Waiting processes get it in turn. */
 export class PlainLock extends StoreLock {
   readonly kind = 'lock';
   readonly travelsAs = undefined;

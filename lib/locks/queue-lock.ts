@@ -6,12 +6,12 @@ import type { LockTerms } from '../client/waiting/acquisition.js';
 import type { AcquireCall } from './call.js';
 import { StoreLock } from './store-lock.js';
 
-/** For a store of the application that gives no reason of its own. */
+/** The rule for a store of the application that gives no reason of its own. */
 const NO_QUEUES = 'has no fair lock, read-write lock or semaphore: its store has no queues';
 
 export const FAIR = { kind: 'fair', mode: 'exclusive', capacity: 1 } as const;
 
-/** A lock of one of the kinds with a queue: first come, first served, across all processes. */
+/** A lock of a kind with a queue: first come, first served, across all processes. */
 export class QueueLock extends StoreLock {
   constructor(
     name: string,
@@ -48,6 +48,6 @@ export class QueueLock extends StoreLock {
     return (await super.holds()).filter((hold) => hold.mode === this.queue.mode);
   }
 
-  /** The owner of an exclusive hold of the caller's scope that this lock may be held beside. */
+  /** The owner of an exclusive hold of the caller's scope that may coexist with this lock. */
   protected ownWriteHold?(call: AcquireCall): string | undefined;
 }

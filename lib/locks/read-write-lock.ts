@@ -5,7 +5,7 @@ import type { AcquireCall } from './call.js';
 import type { Lock } from '../api/lock.js';
 import { QueueLock } from './queue-lock.js';
 
-/** Readers share it, a writer has it alone. The order of arrival decides between them. */
+/** Readers share it; a writer has it alone. The order of arrival decides. */
 export class ReadWriteLock {
   readonly read: Lock;
   readonly write: Lock;
@@ -22,7 +22,7 @@ export class ReadWriteLock {
 
 export const KIND = { kind: 'read-write', capacity: Number.MAX_SAFE_INTEGER } as const;
 
-/** One side. The holders on the other side do not count as its own. */
+/** One side. It does not count holders of the other side. */
 abstract class Side extends QueueLock {
   protected override get forcedMode(): QueueTerms['mode'] {
     return this.queue.mode;
@@ -36,7 +36,7 @@ class ReadLock extends Side {
     super(name, client, { ...KIND, mode: 'shared' });
   }
 
-  /** A scope that writes may read as well, and goes on reading when it has stopped writing. */
+  /** A scope that writes may also read, and continue to read after the write. */
   protected override ownWriteHold(call: AcquireCall): string | undefined {
     const hold = this.write?.findHold(call);
     return hold?.held === true ? hold.tenure.owner : undefined;
@@ -50,7 +50,7 @@ class WriteLock extends Side {
     super(name, client, { ...KIND, mode: 'exclusive' });
   }
 
-  /** Two readers that both wait to write would wait for each other for ever. */
+  /** A reader that waited to write would wait for itself, and two such readers for each other. */
   protected override ownWriteHold(call: AcquireCall): undefined {
     if (this.read?.findHold(call)?.held !== true) return;
     throw new LockConfigError(

@@ -22,52 +22,52 @@ import { knownHolder, refuse, tellOfTimeout } from './multi/refusal.js';
 
 type Callback<T> = (lease: Lease) => T | Promise<T>;
 
-/** Marks the locks of this package, so that a multi-lock recognizes locks that another copy of this package has made. */
+/** Marks the locks of all copies of this package, so that a multi-lock accepts each of them. */
 const BRAND = Symbol.for('nestjs-distributed-lock.lock');
 
 export const isScopedLock = (value: unknown): value is ScopedLock =>
   typeof value === 'object' && value !== null && BRAND in value;
 
-/** How often a caller that does not wait asks again where nothing was decided, and the longest pause before, ms. */
+/** Retries of a call that does not wait, if no owner got the lock, and the longest pause before each, ms. */
 const MOST_UNDECIDED = 4;
 const UNDECIDED_PAUSE = 10;
 
-/** How many frames of a caller's stack are captured: those of this package come first, most where a decorator calls. */
+/** Captured frames of a caller's stack. The frames of this package come first, and a decorator adds most. */
 const FRAMES = { acquire: 4, tryAcquire: 4, using: 12 } as const;
 
-/** A lock that is no multi-lock. */
+/** A lock of a single name. */
 interface LockOfName {
   readonly name: string;
   readonly client: LockClient;
-  /** The hold of its scope that the call shares. */
+  /** The hold of the call's scope that the call shares. */
   findHold(call: AcquireCall): { readonly held: boolean } | undefined;
-  /** Why a caller is refused before anything is sent. Undefined if it is not, or re-enters. */
+  /** The reason to refuse a call before any command. Undefined if there is none, or if the call re-enters. */
   refusal(call: AcquireCall): Busy | LockUnavailableError | undefined;
 }
 
-/** What every lock has in common: defaults, scopes, and the callback form. */
+/** The common part of all locks: defaults, scopes, and the callback form. */
 export abstract class ScopedLock implements Lock {
   abstract readonly name: string;
-  /** Tells locks apart that have one name, such as the two sides of a read-write lock. */
+  /** Distinguishes locks of one name, such as the two sides of a read-write lock. */
   abstract readonly identity: string;
 
   readonly [BRAND] = true;
   abstract readonly kind: 'lock' | 'fair' | 'read' | 'write' | 'semaphore' | 'multi';
 
-  /** @param client whose defaults apply, and which tells of what happens */
+  /** @param client whose defaults apply, and which publishes the events */
   constructor(readonly client: LockClient) {}
 
   abstract isLocked(): Promise<boolean>;
   abstract remainingTime(): Promise<number>;
   abstract forceRelease(options?: ReasonOptions): Promise<boolean>;
 
-  /** Re-enters what the scope of the call holds, or gets a new hold. */
+  /** Re-enters the hold of the call's scope, or gets a new hold. */
   abstract acquireLease(call: AcquireCall): Promise<OwnLease | Busy>;
 
-  /** The locks of one name each that it consists of: itself, or those of a multi-lock. */
+  /** The single-name locks that it consists of: itself, or the members of a multi-lock. */
   abstract readonly members: readonly LockOfName[];
 
-  /** How many times the scope has entered it. */
+  /** The number of leases of the scope. */
   abstract countHolds(scope: Scope | undefined): number;
 
   acquire(options?: AcquireOptions): Promise<Lease> {
@@ -104,7 +104,7 @@ export abstract class ScopedLock implements Lock {
     const lease = await this.acquireOrThrow(this.callOf(options, 'using', scope));
     scope.lease = lease;
     try {
-      // A query begins when it is asked for its result, which has to be in the scope, too.
+      // A lazy query starts when it is awaited, which must happen in the scope, too.
       const result = await runInScope(scope, async () => await run(lease));
       const refusal = refusalOfHandedOut(result);
       if (refusal !== undefined) await refusal;
@@ -128,17 +128,17 @@ export abstract class ScopedLock implements Lock {
     return this.countHolds(currentScope());
   }
 
-  /** The client that takes the lock of this name. */
+  /** The client of the member with this name. */
   clientFor(name: string): LockClient | undefined {
     return this.members.find((member) => member.name === name)?.client;
   }
 
-  /** The label of what is acquired. */
+  /** The label of the acquisition. */
   groupOf({ label }: Pick<AcquireCall, 'label'>): string {
     return label ?? this.kind;
   }
 
-  /** No async function waits for the lease: each of a thousand waiters would keep its frame. */
+  /** Not an async function, because each of 1,000 waiters would keep its frame. */
   private acquireOrThrow(call: AcquireCall): Promise<Lease> {
     return this.observed(call, (observed) =>
       this.enter(observed).then((lease) =>
@@ -148,8 +148,8 @@ export abstract class ScopedLock implements Lock {
   }
 
   /**
-   * Looks at the locks around a call, publishes it, and tells of a long wait, where that is wanted.
-   * @throws LockConfigError where the order of the locks is refused
+   * Checks the locks around a call, publishes the call, and watches for a long wait, if the options ask for it.
+   * @throws LockConfigError if the order of the locks is refused
    */
   private observed<T>(asked: AcquireCall, run: (call: AcquireCall) => Promise<T>): Promise<T> {
     const { longWaitTime, instance } = this.client.options;
@@ -165,7 +165,7 @@ export abstract class ScopedLock implements Lock {
     return trace.publish(() => observed({ ...call, trace }));
   }
 
-  /** A call under other locks may wait for itself in a circle. */
+  /** A call under other locks may be part of a deadlock. */
   private nested(call: AcquireCall): AcquireCall {
     const { client } = this;
     const { lockOrder, deadlock } = client.options;
@@ -194,7 +194,7 @@ export abstract class ScopedLock implements Lock {
   }
 
   /**
-   * The only code that checks the options of a call, for every kind of lock, before anything else happens.
+   * Checks the options of a call of any kind of lock, before anything else happens. No other code checks them.
    * @param scope of its callback
    * @throws LockConfigError
    */
@@ -215,15 +215,15 @@ export abstract class ScopedLock implements Lock {
     assertKnownOptions(options, ACQUIRE_OPTIONS, method);
     assertOwnOptions(options, ACQUIRE_OPTIONS);
     const given = resolveAcquireOptions(options, client.options.maxHoldTime);
-    // The module's own waitTime is within that limit already.
+    // The module's own waitTime is within that limit.
     const most = Math.min(given.waitTime ?? waitTime, client.options.maxWaitTime);
     return callOf(client, { ...given, waitTime: most, inside, into, byHand, site });
   }
 }
 
 /**
- * The answer for a caller that does not wait: busy where an owner has the lock, and not because others ask at the same moment,
- * when all of them would go without it.
+ * Repeats a call that does not wait if the lock had no owner but several callers asked at once, because otherwise none
+ * of them would get it.
  */
 const decided = (
   asked: Promise<OwnLease | Busy>,

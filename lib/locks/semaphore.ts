@@ -4,7 +4,7 @@ import { LockConfigError } from '../api/errors.js';
 import type { Hold } from './hold.js';
 import { QueueLock } from './queue-lock.js';
 
-/** Up to `permits` leases at once. Each permit is a lease of its own: a scope that acquires twice holds two. */
+/** Up to `permits` leases at once. Each permit is its own lease: a scope that acquires twice holds two. */
 export class Semaphore extends QueueLock {
   constructor(name: string, client: LockClient, permits: number) {
     if (!Number.isSafeInteger(permits) || permits < 1) {

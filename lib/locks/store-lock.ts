@@ -16,7 +16,7 @@ import { Hold } from './hold.js';
 import type { OwnLease } from './own-lease.js';
 import { ScopedLock } from './scoped-lock.js';
 
-/** A lock of one name in the store. A kind adds how it gets the lock. */
+/** A lock of one name in the store. Each kind adds its way to get the lock. */
 export abstract class StoreLock extends ScopedLock {
   private madeIdentity: string | undefined;
 
@@ -28,7 +28,7 @@ export abstract class StoreLock extends ScopedLock {
     assertName(name);
   }
 
-  /** The terms under which a lease of it goes to another process; undefined for a plain lock. */
+  /** The terms for a hand-over of its lease to another process; undefined for a plain lock. */
   abstract readonly travelsAs: LockTerms['queue'];
 
   get members(): readonly StoreLock[] {
@@ -39,7 +39,7 @@ export abstract class StoreLock extends ScopedLock {
     return (await this.holds()).length > 0;
   }
 
-  /** A lock may be held several times: permits of a semaphore, and what is acquired with `reentrant: false`. */
+  /** A scope may hold several permits of a semaphore, and several holds with `reentrant: false`. */
   countHolds(scope: Scope | undefined): number {
     let count = 0;
     for (const hold of (scope?.holdsOf(this.identity) ?? []) as Iterable<Hold>)
@@ -47,7 +47,7 @@ export abstract class StoreLock extends ScopedLock {
     return count;
   }
 
-  /** Why a caller is refused before anything is sent. Undefined if it is not, or re-enters. */
+  /** The reason to refuse a call before any command. Undefined if there is none, or if the call re-enters. */
   refusal(call: AcquireCall): Busy | LockUnavailableError | undefined {
     const { name, client } = this;
     const { waitTime, maxWaiting, failFast } = call;
@@ -67,12 +67,12 @@ export abstract class StoreLock extends ScopedLock {
     return await this.client.forceRelease(this.name, this.forcedMode, reason);
   }
 
-  /** The side that a forced release takes the lock from; undefined for all. */
+  /** The side that a forced release affects; undefined for all. */
   protected get forcedMode(): QueueTerms['mode'] | undefined {
     return undefined;
   }
 
-  /** The holds of this lock in the store. The sides of a read-write lock each see their own. */
+  /** The holds of this lock in the store. Each side of a read-write lock sees its own holds. */
   protected async holds(): Promise<StoredHold[]> {
     return [...((await this.client.store.inspect(this.name))?.holders ?? [])];
   }
@@ -87,7 +87,7 @@ export abstract class StoreLock extends ScopedLock {
       : admitted.then(() => this.enterAdmitted(remaining(call)));
   }
 
-  /** @returns undefined if the store allows what the call asks for, as it mostly does */
+  /** @returns undefined if the store's limit allows the call, as it mostly does */
   admit(call: AcquireCall): Promise<void> | undefined {
     const { leaseBounds, defaultTerms } = this.client;
     const { minHoldTime = 0, leaseTime, renew, signal } = call;
@@ -95,7 +95,7 @@ export abstract class StoreLock extends ScopedLock {
     if (!leaseBounds.exceeds(Math.max(wished, minHoldTime))) return undefined;
     const isFixed = renew === false || (leaseTime !== undefined && renew !== true);
     const promised = isFixed ? Math.max(wished, minHoldTime) : minHoldTime;
-    // What only re-enters asks the store for nothing.
+    // A call that only re-enters needs nothing from the store.
     if (promised === 0 && leaseTime === undefined && this.findHold(call) !== undefined) return undefined;
     this.assertNotAborted(call);
     return untilAborted(leaseBounds.admit(this.name, { promised, wished }, call.until), signal, this.name);
@@ -111,16 +111,17 @@ export abstract class StoreLock extends ScopedLock {
     return this.acquireTenure(call).then((tenure) => {
       if ('busy' in tenure) return tenure;
       if (!isLostToAnother(tenure)) return this.begin(tenure, call);
-      // The store has forgotten it and granted it to another owner. That was noticed before the caller could begin.
+      // The store lost the grant and gave the lock to another owner, and this process learnt it before the caller
+      // began.
       this.assertNotAborted(call);
       return this.acquireHeld(remaining(call));
     });
   }
 
   /**
-   * A tenure becomes a lease, which the scope of the call shares from now on.
-   * @param at now; several leases of one step may share one look at the clock
-   * @throws LockClosedError when the client has closed since the grant; the tenure is given back
+   * Makes a lease of a tenure, which the scope of the call shares from now on.
+   * @param at now; one moment may serve several leases of one step
+   * @throws LockClosedError if the client has closed since the grant; the tenure is released
    */
   begin(tenure: Tenure, call: AcquireCall, at = now()): HeldLease {
     const { inside, into } = call;
@@ -139,7 +140,7 @@ export abstract class StoreLock extends ScopedLock {
     events.next({ type: 'acquired', name, label, owner, fencingToken, waited, handedOff });
     const by = hold.handedOver;
     if (by !== undefined) events.next({ type: 'handed-over', name, label, owner, fencingToken, by });
-    // The loss could not be reported before.
+    // The loss happened before the hold existed, so it is reported now.
     if (tenure.loss !== undefined) {
       const { reason, forced } = tenure.loss;
       events.next({ type: 'lost', name, label, owner, reason, forced });
@@ -148,7 +149,7 @@ export abstract class StoreLock extends ScopedLock {
     return share.shown;
   }
 
-  /** @throws LockConfigError when a hold that it would re-enter cannot last as long as the call wants */
+  /** @throws LockConfigError if the hold to re-enter cannot last as long as the call asks for */
   assertAcquirable(call: AcquireCall): void {
     const hold = this.findHold(call);
     if (hold?.held === true) assertLasting(hold, call);
@@ -164,13 +165,13 @@ export abstract class StoreLock extends ScopedLock {
     const leaseTime = renew === true ? leaseBounds.within(call.leaseTime ?? 0) : (call.leaseTime ?? 0);
     const time = waitTime > 0 ? waitTime : answerTime;
     const { remainingTime, timeToHold, isFixed } = hold.tenure;
-    // A lease that is to be renewed needs all that a fixed one has.
+    // A renewed lease has no end, so it needs the whole fixed lease of the hold.
     if (isFixed && leaseTime > 0 && renew !== true) share.needsUntil = now() + leaseTime;
     if (Math.min(leaseTime, timeToHold) > remainingTime) {
       const until = now() + time;
       try {
         const extended = hold.extend(share, leaseWithin(leaseTime, timeToHold), signal, until);
-        // A call that does not wait leaves the store its own time to answer.
+        // For a call that does not wait, the store may take its own time.
         await (time > 0 ? answeredBy(until, extended, this.name) : extended);
       } catch (error) {
         await untilGivenBack(share.shown.release(), until, signal);
@@ -180,20 +181,20 @@ export abstract class StoreLock extends ScopedLock {
     return share.shown;
   }
 
-  /** The hold of its scope that the call shares. */
+  /** The hold of the call's scope that the call shares. */
   findHold({ inside, apart }: AcquireCall): Hold | undefined {
     return inside?.find(this.identity, apart) as Hold | undefined;
   }
 
   /**
-   * The two sides of a read-write lock share it. It includes the client: a second service, which may talk to another Redis,
-   * never re-enters the locks of the first one.
+   * Equal for the two sides of a read-write lock. Contains the client, because another service may use another Redis,
+   * and must not re-enter locks of this one.
    */
   get location(): string {
     return `${this.client.id} ${this.name}`;
   }
 
-  /** Made with the first use, and once: an acquisition in a scope looks for its hold several times, another one never. */
+  /** Made on first use and then kept: an acquisition in a scope reads it several times, and other acquisitions never. */
   get identity(): string {
     return (this.madeIdentity ??= this.makeIdentity());
   }
@@ -202,7 +203,7 @@ export abstract class StoreLock extends ScopedLock {
     return this.location;
   }
 
-  /** @throws LockAbortedError for a signal that has aborted before anything is sent */
+  /** @throws LockAbortedError if the signal has aborted before any command */
   private assertNotAborted({ signal }: AcquireCall): void {
     if (signal?.aborted === true) throw new LockAbortedError(this.name, signal.reason);
   }
@@ -211,7 +212,7 @@ export abstract class StoreLock extends ScopedLock {
 const isLostToAnother = ({ held, loss }: Tenure): boolean =>
   !held && (loss?.reason === 'taken' || loss?.reason === 'deleted');
 
-/** A fixed lease promises its length. A renewed lease ends with `maxHoldTime`, whatever length was asked for. */
+/** A fixed lease promises its length. A renewed lease ends with `maxHoldTime`, whatever its length. */
 function assertLasting(hold: Hold, { leaseTime, renew }: AcquireCall): void {
   if (leaseTime !== undefined && renew !== true) hold.assertLasting(leaseTime);
 }

@@ -12,7 +12,7 @@ import { ElectionRun } from './election-run.js';
 import { type HeldTerm, resigned } from './held-term.js';
 import type { LeaderNews } from './leader-news.js';
 
-/** The term of which a call is a part that runs outside of the callback. */
+/** The term for calls that belong to it but run outside its callback. */
 const termOfCall = new AsyncLocalStorage<HeldTerm>();
 
 interface CallOfTerm<T> {
@@ -29,10 +29,10 @@ export interface SharedElections {
   readonly inspect: (name: string) => Promise<LockState | null>;
 }
 
-/** The election of one name, for the code of this process. */
+/** The election of one name, as the code of this process uses it. */
 export class Candidate implements Election {
   readonly leader$: Observable<boolean>;
-  /** ms; undefined for the lease time of the module. */
+  /** ms; undefined for the module's lease time. */
   leaseTime: number | undefined;
 
   constructor(
@@ -57,7 +57,7 @@ export class Candidate implements Election {
 
   async leader(): Promise<{ label: string; term: number } | null> {
     const { holders, fencingToken = 0 } = (await this.elections.inspect(this.name)) ?? { holders: [] };
-    // A lock that is kept for the minHoldTime of its former owner has no leader.
+    // A lock that the store keeps for its former owner's minHoldTime has no leader.
     const holder = holders.find(({ owner }) => !isKept(owner));
     if (holder === undefined) return null;
     const client = holder.owner.replace(/:\d+$/, '');
@@ -79,15 +79,15 @@ export class Candidate implements Election {
       }
       const run = new ElectionRun(client, news, name, leaseTime, callback);
       runs.set(name, run);
-      // Not in the scope of the caller: the term has a scope of its own.
+      // Outside the scope of the caller, because each term has its own scope.
       const over = runOutsideScopes(() => run.untilOver(signal)).finally(() => runs.delete(name));
       resolve(over);
     });
   }
 
   /**
-   * Runs a call for which the callback of the present term waits.
-   * @returns its result, and what is to be called when it has ended
+   * Runs a call that the callback of the present term waits for.
+   * @returns the result of the call, and a function to call at its end
    */
   partOfTerm<T>(run: () => T): CallOfTerm<T> {
     const term = this.present?.term;
@@ -109,7 +109,7 @@ export class Candidate implements Election {
     if (term === undefined || lock === undefined) return;
     const isInside = termOfCall.getStore() === term || currentScope()?.find(lock.identity) !== undefined;
     term.resign(resigned());
-    // The term would wait for its callback, or for its call, which waits for this.
+    // A wait here would never end: the term waits for its callback, or for this call.
     if (!isInside) await term.over;
   }
 

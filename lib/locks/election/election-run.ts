@@ -19,27 +19,27 @@ import { HeldTerm } from './held-term.js';
 import type { LeaderNews } from './leader-news.js';
 import { PlainLock } from '../plain-lock.js';
 
-/** How often a campaign looks whether the store answers, ms. */
+/** Pause between two checks whether the store answers a campaign, ms. */
 const LOOK = 1_000;
-/** The longest pause after a campaign that the store has refused for good, ms. */
+/** Longest pause after a permanent refusal by the store, ms. */
 const LONGEST_PAUSE = 30_000;
 
-/** The group of elections in telemetry. */
+/** The label of elections in telemetry. */
 const GROUP = 'election';
 
-/** One run of an election: this process campaigns, leads and resigns by the plain lock of the election's name. */
+/** One run of an election: this process campaigns for, leads by and resigns the plain lock of the election's name. */
 export class ElectionRun {
   readonly lock: PlainLock;
-  /** Undefined while this process does not lead. */
+  /** Undefined if this process does not lead. */
   term: HeldTerm | undefined;
-  /** Aborts at the end of the run: the signal of its caller has aborted, or the service shuts down. */
+  /** Aborts at the end of the run, by the caller's signal or a shutdown. */
   private readonly stop = new AbortController();
 
   constructor(
     private readonly client: LockClient,
     private readonly news: LeaderNews,
     private readonly name: string,
-    /** ms; undefined for the lease time of the module. */
+    /** ms; undefined for the module's lease time. */
     readonly leaseTime: number | undefined,
     private readonly callback: (term: Term) => unknown,
   ) {
@@ -51,7 +51,10 @@ export class ElectionRun {
     return this.term.isPromised ? 'leading' : 'resigning';
   }
 
-  /** For the shutdown. The lock stays until the callback has ended. Resolves when this process does not lead. */
+  /**
+   * For the shutdown: ends the run, and keeps the lock until the callback has ended. Resolves when this process does
+   * not lead.
+   */
   async close(): Promise<void> {
     const reason = new LockClosedError(this.name);
     this.stop.abort(reason);
@@ -60,7 +63,7 @@ export class ElectionRun {
     await term?.over;
   }
 
-  /** Resolves at the end of the run. Rejects with the error of the callback. */
+  /** Resolves at the end of the run. Rejects with the callback's error. */
   async untilOver(signal: AbortSignal | undefined): Promise<void> {
     const { stop } = this;
     const isStopped = (): boolean => stop.signal.aborted;
@@ -74,10 +77,10 @@ export class ElectionRun {
       for (let isOver = false; !isOver && !isStopped();) {
         const term = await this.campaign(stop.signal);
         if (term === undefined) return;
-        // The run was stopped by what heard of the grant.
+        // A listener to the grant has stopped the run.
         if (isStopped()) await term.end();
         else isOver = await this.lead(term);
-        // Where a queue decides, the others are first. Where waiters compete, they get time to hear of the release.
+        // A queue serves the other processes first. Without a queue, a pause lets them receive the release.
         if (!isOver && this.client.store.queues === undefined) await pause(POLL, stop.signal);
       }
     } finally {
@@ -85,7 +88,7 @@ export class ElectionRun {
     }
   }
 
-  /** Undefined where the run has been stopped. */
+  /** Undefined if the run was stopped. */
   private async campaign(signal: AbortSignal): Promise<HeldTerm | undefined> {
     const { client, lock, leaseTime, name } = this;
     const outage = this.watchStore();
@@ -98,11 +101,11 @@ export class ElectionRun {
             ...{ waitTime: Infinity, maxWaiting: Infinity, failFast: false },
           });
           const tenure = await client.acquire(name, call);
-          // The store has forgotten it before the term could begin.
+          // The store has lost the grant before the term began.
           if ('busy' in tenure || !tenure.held) continue;
           const lease = lock.begin(tenure, { ...call, inside: scope });
-          // A listener to the event of the grant has released it, or has taken longer than the lease lasts. It may do the same
-          // each time: on a store in memory that would leave the process no time for anything else.
+          // A listener to the grant has released the lease or outlasted it, and may do so every time. Without a pause,
+          // a store in memory would leave the process no time for anything else.
           if (!lease.held) {
             void lease.release();
             await pause(POLL, signal);
@@ -125,15 +128,15 @@ export class ElectionRun {
     }
   }
 
-  /** @returns whether the callback has ended the run by itself */
+  /** @returns whether the callback has ended the run */
   private async lead(term: HeldTerm): Promise<boolean> {
     this.term = term;
-    // So that other processes find the label of a leader at once.
+    // Kept before the first second, so that other processes find the label of a leader at once.
     this.client.labels.keep();
     this.news.tell(this.name, true);
     let failure: { readonly error: unknown } | undefined;
     try {
-      // A listener that has just heard of the term may have ended it.
+      // A listener to the news of the term may have ended it.
       if (term.isPromised) {
         await refusalOfHandedOut(await runInScope(term.scope, async () => await this.callback(term)));
       }
@@ -156,7 +159,7 @@ export class ElectionRun {
     return false;
   }
 
-  /** Tells once of a store that does not answer the campaign. */
+  /** Reports once that the store does not answer the campaign. */
   private watchStore(): { tell(error: unknown): void; end(): void } {
     let told = false;
     const tell = (error: unknown): void => {
@@ -186,14 +189,14 @@ export class ElectionRun {
   }
 }
 
-/** An error that the abort of the term has caused. By its shape: it may come from another realm, as in Jest. */
+/** Whether the abort of the term caused the error. By shape, because the error may come from another realm, as in Jest. */
 function isOfAbort(error: unknown, reason: unknown): boolean {
   if (error === reason || isLockError(error)) return true;
   const { name, cause } = (error ?? {}) as { name?: unknown; cause?: unknown };
   return name === 'AbortError' || (cause !== undefined && cause === reason);
 }
 
-/** Ends at once where the signal aborts. */
+/** Ends at once when the signal aborts. */
 const pause = (time: number, signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     const timer = idleTimerAt(now() + time, () => {

@@ -7,12 +7,12 @@ import type { Election, ElectionOptions } from '../../api/election.js';
 import type { ElectionRun } from './election-run.js';
 import { LeaderNews } from './leader-news.js';
 
-/** How many elections are kept that nothing uses. */
+/** Most elections that are kept without use. */
 const MOST = 1_000;
 
-/** The elections of one service. An election has state while it runs, which all candidates of its name see. */
+/** The elections of one service. All candidates of one name share the state of its run. */
 export class Elections implements SharedElections {
-  /** The oldest first. One that is dropped and used after that sees the same state as the next one of its name. */
+  /** The oldest first. A candidate that was dropped here still shows the state of its name's run. */
   private readonly candidates = new Map<string, Candidate>();
   readonly runs = new Map<string, ElectionRun>();
   readonly news = new LeaderNews();
@@ -44,7 +44,7 @@ export class Elections implements SharedElections {
     return candidate;
   }
 
-  /** Ends all runs. Resolves when this process leads nowhere. */
+  /** Ends all runs. Resolves when this process leads no election. */
   async close(): Promise<void> {
     this.isClosed = true;
     const closed = [...this.runs.values()].map((run) => run.close());

@@ -6,9 +6,9 @@ import { clearTimer } from '../../runtime/runtime.js';
 import type { Term } from '../../api/election.js';
 import type { HeldLease } from '../held-lease.js';
 
-/** A term of this process: from the grant of the lock until its release or its loss. */
+/** A term of this process, from the grant of the lock until its release or loss. */
 export class HeldTerm implements Term {
-  /** Resolves when this process does not hold the lock any more. */
+  /** Resolves when this process has lost or released the lock. */
   readonly over: Promise<void>;
   private readonly controller = new AbortController();
   private settle: () => void = () => undefined;
@@ -16,9 +16,9 @@ export class HeldTerm implements Term {
   constructor(
     private readonly tenure: Tenure,
     private readonly lease: HeldLease,
-    /** The scope of the callback, which holds the lock. */
+    /** The scope of the callback, which has the lock. */
     readonly scope: Scope,
-    /** Called once, when the callback has just been told that the term is over. */
+    /** Called once, after the callback's signal has reported the end of the term. */
     private readonly onTold: () => void,
   ) {
     this.over = new Promise((resolve) => {
@@ -28,10 +28,10 @@ export class HeldTerm implements Term {
       this.tell(lease.signal.reason);
       this.settle();
     });
-    // Other code has the lease by `currentLease` or `leases`, and may release it while the callback runs.
+    // Other code may get the lease by `currentLease` or `leases`, and release it while the callback runs.
     lease.onReleased = (releasing) => {
       this.tell(over());
-      // A release without an answer is repeated in the background, and the lease promises nothing from its deadline on.
+      // If the release has no answer, the term ends at the lease's deadline. The release is repeated in the background.
       const timer = idleTimerAt(tenure.deadline, this.settle);
       void releasing.then(() => {
         clearTimer(timer);
@@ -57,19 +57,19 @@ export class HeldTerm implements Term {
     return { number: this.number };
   }
 
-  /** The clock decides: a deadline that has passed is announced by this look, even where the timer is late. */
+  /** The clock decides: a check after the deadline announces the end even if the timer is late. */
   get isPromised(): boolean {
     return this.lease.held && !this.controller.signal.aborted;
   }
 
-  /** The callback has to end. It has the time that the lease has now: nothing makes the lease longer. */
+  /** Asks the callback to end. It has the rest of the present lease, which is not renewed any more. */
   resign(reason: unknown): void {
     if (!this.isPromised) return;
     this.tenure.runOut();
     this.tell(reason);
   }
 
-  /** The callback has ended. */
+  /** Ends the term after its callback. */
   async end(): Promise<void> {
     this.tell(over());
     this.scope.end();
@@ -77,7 +77,7 @@ export class HeldTerm implements Term {
     await this.over;
   }
 
-  /** The callback has to end, and has the lock until it does. */
+  /** Asks the callback to end. It has the lock until it has ended. */
   tell(reason: unknown): void {
     if (this.controller.signal.aborted) return;
     runOutsideScopes(() => {
@@ -87,7 +87,7 @@ export class HeldTerm implements Term {
   }
 }
 
-/** As an abort without a reason gives it, which Node and `fetch` know. */
+/** The error of an abort without a reason, which Node and `fetch` recognize. */
 const over = (): DOMException => new DOMException('The term has ended', 'AbortError');
 
 export const resigned = (): DOMException => new DOMException('The leader has resigned', 'AbortError');

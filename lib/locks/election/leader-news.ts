@@ -6,11 +6,14 @@ interface Change {
   readonly leads: boolean;
 }
 
-/** Tells the subscribers of elections whether this process leads: the present value first, then each change, in order. */
+/**
+ * Reports to the subscribers of elections whether this process leads: first the present value, then each change, in
+ * order.
+ */
 export class LeaderNews {
   private readonly changes = new Subject<Change>();
   private readonly untold: Change[] = [];
-  /** How many subscribers each election has. */
+  /** By name, the number of subscribers. */
   private readonly subscribers = new Map<string, number>();
 
   get watched(): Iterable<string> {
@@ -43,13 +46,13 @@ export class LeaderNews {
           subscriber.complete();
         },
       });
-      // A subscriber that resigns when it hears that it leads has ended the term before the line above.
+      // A subscriber that resigns at its first value has ended the term before it was subscribed.
       tellPresent();
       return subscription;
     });
   }
 
-  /** A subscriber may end the term that it hears of. The others hear of that end after the beginning, and not before it. */
+  /** A subscriber may end the term while it is reported. The queue lets all subscribers see the begin before the end. */
   tell(name: string, leads: boolean): void {
     this.untold.push({ name, leads });
     if (this.untold.length > 1) return;

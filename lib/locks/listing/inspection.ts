@@ -5,7 +5,7 @@ import { LockAbortedError } from '../../api/errors.js';
 import type { AnswerOptions } from '../../api/options.js';
 import type { LockState } from '../../api/lock-state.js';
 
-/** Reads the state of one lock. Null when it has no holder and no waiter. */
+/** Reads the state of one lock. Null if it has no holder and no waiter. */
 export async function inspect(
   client: LockClient,
   name: string,
@@ -52,16 +52,16 @@ export async function inspect(
 }
 
 /**
- * The queue without the entries of processes that the store takes for dead. They stay in the queue until their turn comes: if the
- * holder has died as well, until another caller asks for the lock.
+ * The queue without the entries of processes that the store considers dead. Such an entry stays in the queue until its
+ * turn, or, if the holder has died too, until another caller asks for the lock.
  */
 export const livingOf = (queue: StoredLock['queue']): StoredLock['queue'] =>
   queue.filter(({ dead }) => dead !== true);
 
 /**
- * The last token of a lock, as far as it is known. Hand-offs within this process have raised it without telling the store. The
- * nodes of a quorum may have greater tokens, which were given too late to count.
- * @param own the last token that this process has of it
+ * The last known token of a lock. Hand-offs within this process increase the token without a message to the store.
+ * Nodes of a quorum may have greater tokens, whose grants came too late to count.
+ * @param own the last token of the lock in this process
  */
 export function lastTokenOf(
   { labels }: LockClient,

@@ -1,19 +1,22 @@
 import { LockConfigError } from '../../api/errors.js';
 
-/** Where the next page begins. */
+/** The begin of the next page. */
 export interface ListPosition {
   /** The cursor of a step of the store. */
   readonly at: string | undefined;
-  /** The name in that step after which the page goes on. */
+  /** The page continues after this name of the step. */
   readonly after: string;
-  /** The cursor that the step has led to. A step that leads elsewhere now has other names, and is read from its beginning. */
+  /**
+   * The cursor that the step returned. If the step now returns another one, its names have changed, and the page reads
+   * the step from its begin.
+   */
   readonly to: string | undefined;
 }
 
 export const encodeCursor = ({ at, after, to }: ListPosition): string =>
   Buffer.from(JSON.stringify([at ?? null, after, to ?? null])).toString('base64url');
 
-/** @throws LockConfigError for what is no cursor of a page */
+/** @throws LockConfigError if the text is not the cursor of a page */
 export function decodeCursor(cursor: unknown): ListPosition {
   try {
     if (typeof cursor === 'string') {
@@ -22,7 +25,7 @@ export function decodeCursor(cursor: unknown): ListPosition {
         return { at: at ?? undefined, after, to: to ?? undefined };
     }
   } catch {
-    // No JSON, or no array.
+    // Not JSON, or not an array.
   }
   throw new LockConfigError('cursor', 'must be the cursor of a page before', { value: cursor });
 }

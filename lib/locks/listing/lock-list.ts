@@ -11,16 +11,15 @@ import { decodeCursor, encodeCursor, type ListPosition } from './list-cursor.js'
 const OPTIONS = ['prefix', 'state', 'limit', 'cursor', 'signal'] as const;
 const LIMIT = 100;
 const MOST = 1_000;
-/** The beginning of a step. */
 const FIRST: ListPosition = { at: undefined, after: '', to: undefined };
-/** How many locks are read at once. */
+/** Locks that are read in parallel. */
 const AT_ONCE = 64;
 
-/** Reads which locks there are: the store names them, and each is inspected. */
+/** Lists the locks of a store: the store returns names, and each name is inspected. */
 export class LockList {
   constructor(private readonly client: LockClient) {}
 
-  /** @throws LockConfigError for a wrong option, and where the store cannot list */
+  /** @throws LockConfigError for a wrong option, or if the store cannot list */
   async page(options: ListOptions = {}): Promise<LockPage> {
     assertKnownOptions(options, OPTIONS, 'list');
     const { prefix = '', state, limit = LIMIT, cursor, signal } = options;
@@ -49,7 +48,7 @@ export class LockList {
     }: Omit<ListOptions, 'limit' | 'prefix'> & { prefix: string; limit: number },
   ): Promise<LockPage> {
     const locks: SeenLock[] = [];
-    // One moment for all of a page, so that their ages tell which was first.
+    // One moment for the whole page, so that the ages show the order of events.
     const page = (cursor: string | null): LockPage => {
       const time = wallTime();
       return { locks: locks.map((lock) => summaryOf(lock, time)), cursor };
@@ -81,7 +80,7 @@ export class LockList {
     }
   }
 
-  /** Undefined for what is no lock, or none any more. */
+  /** Undefined if the name is not a lock, or not any more. */
   private async look(
     { name, isQueue }: ListedName,
     ownToken: (name: string) => number | undefined,
@@ -91,7 +90,7 @@ export class LockList {
       if (isLockKindMismatchError(error)) return null;
       throw error;
     });
-    // A lock that is held has an entry of its own.
+    // A held lock has a listing of its own.
     if (stored === null || (isQueue && stored.holders.length > 0)) return undefined;
     const { kind, listeners } = stored;
     const queue = livingOf(stored.queue);
@@ -113,12 +112,12 @@ export class LockList {
   }
 }
 
-/** A lock with moments, ms since the epoch, in place of the times that have gone by since. */
+/** A lock with moments, ms since the epoch, in place of ages. */
 interface SeenLock extends Omit<LockSummary, 'holders' | 'longestWait'> {
   readonly holders: readonly (Omit<LockSummary['holders'][number], 'since'> & {
     readonly since: number | undefined;
   })[];
-  /** Infinity where no caller waits in the queue. */
+  /** Infinity if the queue is empty. */
   readonly waitedSince: number;
 }
 
@@ -139,7 +138,7 @@ function summaryOf({ name, kind, holders, waiting, waitedSince }: SeenLock, time
 const isWanted = ({ holders, waiting }: SeenLock, state: ListOptions['state']): boolean =>
   state === undefined || (state === 'held' ? holders.length > 0 : waiting > 0);
 
-/** By name, each once: what the store names twice in one step is one lock. */
+/** Sorted by name. A name that the store lists twice in one step is one lock. */
 function inOrder(names: readonly ListedName[]): readonly ListedName[] {
   const byName = new Map<string, ListedName>();
   for (const listed of names) {

@@ -8,7 +8,7 @@ import type { AnswerOptions } from '../../api/options.js';
 import type { Lease } from '../../api/lock.js';
 import { leaseJson, type OwnLease } from '../own-lease.js';
 
-/** It does not say which owner holds the other locks. */
+/** Names no holder, because no holder has refused a request. */
 export function endedMeanwhile(name: string): LockUnavailableError {
   const cause = new Error('a lease ended before the last of the locks was taken');
   return new LockUnavailableError(name, { cause });
@@ -41,14 +41,14 @@ export class LeaseGroup implements OwnLease {
     return Math.max(...this.leases.map((lease) => lease.fencingToken));
   }
 
-  /** Each member's own token, for a resource that is guarded by one of them. */
+  /** Each member's own token, for a resource that one of the members guards. */
   get fencingTokens(): ReadonlyMap<string, number> {
     return new Map(this.leases.map((lease) => [lease.name, lease.fencingToken]));
   }
 
   get signal(): AbortSignal {
     const { signal } = (this.loss ??= this.listenTo(({ signal }) => signal));
-    // The clock decides: a look at the members announces a deadline that has passed, even where the timer is late.
+    // The clock decides: this reads the members, which announce a passed deadline even if the timer is late.
     this.remainingTime();
     return signal;
   }
@@ -57,12 +57,12 @@ export class LeaseGroup implements OwnLease {
     return (this.request ??= this.listenTo(({ releaseRequested }) => releaseRequested)).signal;
   }
 
-  /** When the last of them was granted. */
+  /** The grant of the last member. */
   get acquiredAt(): Date {
     return new Date(Math.max(...this.leases.map((lease) => lease.acquiredAt.getTime())));
   }
 
-  /** Since the last of them was granted, until the first ends. */
+  /** From the grant of the last member to the first end of a member. */
   heldFor(): number {
     return Math.min(...this.leases.map((lease) => lease.heldFor()));
   }
@@ -71,7 +71,7 @@ export class LeaseGroup implements OwnLease {
     return this.leases.every((lease) => lease.held);
   }
 
-  /** Until the first member ends. */
+  /** ms until the first end of a member. */
   remainingTime(): number {
     return Math.min(...this.leases.map((lease) => lease.remainingTime()));
   }
@@ -81,7 +81,7 @@ export class LeaseGroup implements OwnLease {
     await Promise.all(this.leases.map((lease) => lease.extend(leaseTime, options)));
   }
 
-  /** Checks all members before the first one is extended. */
+  /** Checks all members before the extension of the first one. */
   extensionOf(leaseTime: Duration): number {
     return Math.max(...this.leases.map((lease) => lease.extensionOf(leaseTime)));
   }
@@ -90,7 +90,7 @@ export class LeaseGroup implements OwnLease {
     for (const lease of this.leases) lease.assertHeld();
   }
 
-  /** It begins with the grant of the last member: the others have been held for a while. */
+  /** Counts from the grant of the last member; the other members have been held longer. */
   set minHoldTime(time: number) {
     const heldFor = this.heldFor();
     for (const lease of this.leases) lease.minHoldTime = time + lease.heldFor() - heldFor;
@@ -105,7 +105,7 @@ export class LeaseGroup implements OwnLease {
   async release(options?: AnswerOptions): Promise<void> {
     this.released = true;
     for (const ignore of this.ignore) ignore();
-    // All of them are given back, whatever the options are.
+    // All members are released, even if the options are wrong.
     const released = this.client.together(() => Promise.all(this.leases.map((lease) => lease.release())));
     await untilAborted(released, signalOf(options, 'release'), this.name);
   }
@@ -123,8 +123,8 @@ export class LeaseGroup implements OwnLease {
   }
 
   /**
-   * Aborts with the first of the members' signals. A member may be the lease of an enclosing scope, which outlives this one.
-   * So no listener stays on its signal.
+   * Aborts with the first of the members' signals. A member may belong to an enclosing scope and outlive this group, so
+   * the release removes all listeners.
    */
   private listenTo(signalOf: (lease: OwnLease) => AbortSignal): AbortController {
     const controller = new AbortController();

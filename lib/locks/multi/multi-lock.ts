@@ -19,7 +19,7 @@ import { isScopedLock, ScopedLock } from '../scoped-lock.js';
 import type { Semaphore } from '../semaphore.js';
 import type { StoreLock } from '../store-lock.js';
 
-/** Several locks as one: all or none. {@link Rounds} describes how it waits for them. */
+/** Several locks as one, all or none. For its way of waiting see {@link Rounds}. */
 export class MultiLock extends ScopedLock {
   readonly members: readonly StoreLock[];
   private readonly steps: Round['steps'];
@@ -52,11 +52,11 @@ export class MultiLock extends ScopedLock {
   readonly kind = 'multi';
 
   async acquireLease(call: AcquireCall): Promise<OwnLease | Busy> {
-    // All members are checked before the first one is asked for.
+    // All members are checked before the first request.
     for (const member of this.members) member.assertAcquirable(call);
     const { inside, until, signal } = call;
-    // The members share a scope, also if no scope is to hold them: a writer may read as well. Plain locks that one command
-    // can take need none: none of them enters another one again.
+    // The members share a scope even if no outer scope holds them, because the writer of a read-write lock may also
+    // read. Plain locks of one command never re-enter each other, and need no scope.
     const isOneStep = this.steps.length === 1 && this.members.every(isPlain);
     const scope = call.into ?? (inside === undefined && isOneStep ? undefined : Scope.within(inside));
     const shared = { ...call, inside: scope, into: scope };
@@ -74,12 +74,12 @@ export class MultiLock extends ScopedLock {
         return answer;
       }
       if (refusal !== undefined) round = rounds.next(refusal);
-      // Two callers that have met like this would meet again, if they went on at the same pace.
+      // The random pause separates two callers that collide at the same pace.
       await sleep(random() * Math.min(4, until - now()));
     }
   }
 
-  /** For how long some members may be held before the last one is granted, ms. */
+  /** Most ms for which members may be held before the grant of the last one. */
   private mostHold({ leaseTime, renew }: AcquireCall): number {
     const fixed = leaseTime === undefined || renew === true ? Infinity : leaseTime;
     return Math.max(1, Math.min(fixed, this.client.options.maxHoldTime) / 2);
@@ -89,12 +89,12 @@ export class MultiLock extends ScopedLock {
     return Math.min(...this.members.map((member) => member.countHolds(scope)));
   }
 
-  /** Whether any member is locked by any owner, so that this lock could not be taken. */
+  /** Whether any owner holds any member, so that this lock is not free. */
   async isLocked(): Promise<boolean> {
     return (await Promise.all(this.members.map((member) => member.isLocked()))).includes(true);
   }
 
-  /** Until the last member is free. */
+  /** ms until the last member is free. */
   async remainingTime(): Promise<number> {
     return Math.max(...(await Promise.all(this.members.map((member) => member.remainingTime()))));
   }
@@ -108,10 +108,10 @@ export class MultiLock extends ScopedLock {
 const isMadeByPackage = (lock: unknown): lock is ScopedLock & { readonly members: readonly StoreLock[] } =>
   isScopedLock(lock);
 
-// By its kind: a lock may be of another copy of this package.
+// By kind, because the lock may be of another copy of this package.
 const isSemaphore = (lock: StoreLock | undefined): lock is Semaphore => lock?.kind === 'semaphore';
 
-/** @throws LockConfigError for a semaphore that is given twice: it is unclear which size counts, and how many permits */
+/** @throws LockConfigError for a semaphore that is given twice: its size and the number of permits are ambiguous */
 function assertOnePermit(given: StoreLock | undefined, again: StoreLock): void {
   if (!isSemaphore(given) || !isSemaphore(again)) return;
   const { name } = again;
@@ -126,8 +126,8 @@ function assertOnePermit(given: StoreLock | undefined, again: StoreLock): void {
 const compare = (a: string, b: string) => Number(a > b) - Number(a < b);
 
 /**
- * Each lock once, and in one order for all: callers that want the same locks meet at the first of them. The identity is a
- * text that has to be made, so it is looked at only where two names are the same.
+ * Each lock once, in the same order everywhere, so that callers that want the same locks meet at the first of them. The
+ * identity is a string made on demand, so it is read only for equal names.
  */
 function inOrder(given: StoreLock[]): readonly StoreLock[] {
   given.sort((a, b) => compare(a.name, b.name) || compare(a.identity, b.identity));
@@ -140,13 +140,13 @@ function inOrder(given: StoreLock[]): readonly StoreLock[] {
   return members;
 }
 
-/** An answer that a second try cannot change, or that is to end the call. */
+/** An answer that another round cannot change, or that ends the call. */
 const isFinal = (answer: Busy | Error): boolean =>
   answer instanceof Error ? !isLockUnavailableError(answer) || answer.permanent : answer.cycle !== undefined;
 
 /**
- * Whether all members are held for as long as was asked for. In a round in order, the first members have been held for a
- * while already. So a fixed lease begins when the last member is granted.
+ * Whether all members are held for the requested time. A round in order has held its first members for a while, so a
+ * fixed lease begins with the grant of the last member.
  */
 async function isWhole(
   group: LeaseGroup,

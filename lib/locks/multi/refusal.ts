@@ -8,10 +8,10 @@ import { inQuotes } from '../../runtime/text.js';
 import type { AcquireCall } from '../call.js';
 import { Hold } from '../hold.js';
 
-/** After a wait of so many ms, an error names the label of the holder, even if the store has to be asked. */
+/** Wait, ms, after which an error names the holder's label even if that costs a question to the store. */
 const LONG_WAIT = 1_000;
 
-/** In place of a label. A caller that waits for itself, by two services of one server, finds the cause in it. */
+/** Shown in place of a label. It shows a caller that waits for itself, by two services of one server, the cause. */
 const SIBLING = 'another LockService of this process, whose locks are not re-entered';
 
 interface RefusingLock {
@@ -26,7 +26,7 @@ const reasonOf = ({ isFull, cycle }: Busy): LockTimeoutError['reason'] => {
   return isFull === true ? 'queue-full' : 'timeout';
 };
 
-/** Tells of a caller that has waited in vain. */
+/** Publishes that a caller did not get the lock in time. */
 export function tellOfTimeout(
   lock: RefusingLock,
   busy: Busy,
@@ -40,12 +40,12 @@ export function tellOfTimeout(
   lock.client.events.next({ type: 'timed-out', name, label, waited, reason, holder, holderLabel });
 }
 
-/** @returns the label of the holder, as far as it is known without a question */
+/** @returns the holder's label, if it is known without a question to the store */
 export function knownHolder(lock: RefusingLock, { name = lock.name, holder }: Busy): string | undefined {
   return holder === undefined ? undefined : lock.clientFor(name)?.labels.knownOf(holder);
 }
 
-/** Tells of a caller of `acquire` that has waited in vain. @throws LockTimeoutError */
+/** Publishes that a caller of `acquire` did not get the lock. @throws LockTimeoutError */
 export function refuse(lock: RefusingLock, busy: Busy, call: AcquireCall): never | Promise<never> {
   const { name = lock.name, holder, remainingTime, cycle } = busy;
   const waited = Math.round(now() - call.askedAt);
@@ -58,11 +58,11 @@ export function refuse(lock: RefusingLock, busy: Busy, call: AcquireCall): never
   const labels = client?.labels;
   if (holder === undefined || labels === undefined) return fail(undefined);
   if (labels.isSibling(holder) && !isKept(holder)) return fail(labels.knownOf(holder), SIBLING);
-  // A caller that has waited in vain for so long does not mind one more question. Others get what is known.
+  // After so long a wait, one more question makes no difference. A shorter wait ends with the known label.
   return waited < LONG_WAIT ? fail(labels.knownOf(holder)) : labels.find(holder).then((label) => fail(label));
 }
 
-/** The description of a holder of this process; undefined for any other holder. */
+/** The description of a holder in this process; undefined for other holders. */
 function describeHolder(
   holder: string,
   { tenures }: LockClient,

@@ -3,45 +3,43 @@ import type { Busy } from '../../client/waiting/waiting.js';
 import { PlainLock } from '../plain-lock.js';
 import type { StoreLock } from '../store-lock.js';
 
-/** How many times another member may turn out to be busy when the member that was waited for has been granted. */
+/** Rounds without holding that may be refused before the first round in order. */
 const MOST_REFUSALS = 4;
-/**
- * How long the first round in order may wait while it holds something, ms: at least, at least for each member, and at most.
- */
+/** Limits of the first `hold`, ms: the shortest, the shortest per member, and the longest. */
 const SHORTEST_HOLD = 100;
 const SHORTEST_HOLD_EACH = 10;
 const LONGEST_FIRST_HOLD = 500;
 
-/** Locks that are taken together: plain locks of one location, or one lock of any kind. */
+/** Locks of one step: plain locks of one location, or one lock of any kind. */
 type Step = readonly StoreLock[];
 
-/** How one attempt asks for the members. */
+/** The plan of one attempt at the members. */
 export interface Round {
-  /** The first is waited for while nothing is held. */
+  /** The attempt waits for the first step while it holds nothing. */
   readonly steps: readonly Step[];
-  /** For how long the other steps are waited for while the steps before them are held, ms. */
+  /** ms for which the attempt may wait for further steps while it holds earlier ones. */
   readonly hold: number;
-  /** The lock that is waited for first if the first step has several: the one that was in the way. */
+  /** The busy lock of the last round, which the attempt waits for first if the first step has several locks. */
   readonly first?: string | undefined;
 }
 
-/** Why a round has failed. */
+/** The reason of a failed round. */
 export interface Refusal {
   readonly step: Step;
   readonly answer: Busy | Error;
-  /** For how long the first was waited for, ms. */
+  /** Wait until the first grant, ms. */
   readonly waited: number;
 }
 
 export const isPlain = (lock: StoreLock): lock is PlainLock => lock instanceof PlainLock;
 
-/** The same for locks that one command can take. */
+/** Equal for locks that one command can take. */
 const groupKeyOf = (lock: StoreLock): string =>
   isPlain(lock) ? `${lock.client.id} at ${lock.client.store.locationOf(lock.name)}` : lock.identity;
 
 /**
- * The members in steps.
- * @param inOrder only neighbours are taken together, so that the steps keep the members' order; else as many as possible
+ * Divides the members into steps.
+ * @param inOrder only neighbours share a step, so that the members keep their order; else the fewest possible steps
  */
 export function stepsOf(members: readonly StoreLock[], { inOrder = false } = {}): readonly Step[] {
   const steps: StoreLock[][] = [];
@@ -61,34 +59,34 @@ export function stepsOf(members: readonly StoreLock[], { inOrder = false } = {})
 }
 
 /**
- * In which order a multi-lock asks its members, and whether it holds some while it waits for others.
+ * Decides the order in which a multi-lock requests its members, and whether it holds some while it waits for others.
  *
- * Rounds without holding come first. The member that was in the way is waited for in its own queue, and when it is granted
- * the others are asked for at once. If one of them is busy, everything is given back and that one is waited for next. So a
- * multi-lock that waits for one long hold keeps no other name busy. But two locks with steady queues are never free in that
- * moment: each alone is granted in 32 ms, both together never.
+ * Rounds without holding come first. The caller waits for the busy member in that member's queue, and requests the
+ * others when it is granted. If another member is busy then, the caller releases everything and waits for that member
+ * next. So a multi-lock behind one long hold keeps no other name busy. But two locks with steady queues are never free
+ * at that moment: in a measurement, each alone was granted in 32 ms, both together never.
  *
- * After MOST_REFUSALS such rounds the members are taken in order, each waited for while the members before it are held. All
- * processes use the same order, by name. So multi-locks cannot wait for each other in a circle: each holds only members
- * that come before the one it waits for. A caller that holds single locks by hand and waits for another, out of this order,
- * can close a circle with it. One name on two services can do the same. Therefore a round in order is given up, with all
- * that it holds, `hold` ms after its first member was granted. `hold` is the longest wait that was seen for a member, times
- * the number of members, and doubled each time, so that it is long enough in the end for queues of any length. The member
- * that was in the way then is waited for first, while nothing is held: a member that stays busy costs the others `hold`,
+ * After MOST_REFUSALS such rounds, the caller takes the members in order, and waits for each while it holds the earlier
+ * ones. All processes use the order by name, so multi-locks cannot deadlock with each other: each holds only members
+ * before the one that it waits for. Two other callers can close a cycle: one that holds a single lock by hand and
+ * requests another out of order, and one that uses one name on two services. So a round in order ends `hold` ms after
+ * its first grant, and releases all its members. `hold` is the longest wait for a member so far, times the number of
+ * members, and doubles with each round, so that it suffices in the end for queues of any length. The next round waits
+ * first for the member that was busy, while it holds nothing: a member that stays busy costs the other callers `hold`,
  * and not the whole wait.
  */
 export class Rounds {
   private round: Round;
-  /** Refusals in a row, of rounds without holding. */
+  /** Refusals of rounds without holding in a row. */
   private refusals = 0;
   private longestWait = 0;
-  /** How many rounds in order have been given up. */
+  /** The number of rounds in order that ended without success. */
   private givenUp = 0;
 
   /**
-   * @param members in the order that all processes use
-   * @param steps the same, as few as possible
-   * @param mostHold ms; a longer `hold` would use up the time for which the lease is wanted
+   * @param members in the order of all processes
+   * @param steps the members in the fewest possible steps
+   * @param mostHold ms; a longer `hold` would use up the lease
    */
   constructor(
     private readonly members: readonly StoreLock[],
@@ -106,7 +104,7 @@ export class Rounds {
     const { steps, hold } = this.round;
     // An error does not say which owner holds which member.
     if (!(answer instanceof Error)) {
-      // What has held in vain is worth fewer rounds without holding.
+      // A round that has held in vain shortens the next series of rounds without holding.
       this.refusals = hold > 0 ? MOST_REFUSALS / 2 : this.refusals + 1;
       if (hold > 0) this.givenUp++;
       else this.longestWait = Math.max(this.longestWait, waited);
@@ -114,7 +112,7 @@ export class Rounds {
     if (this.refusals >= MOST_REFUSALS) {
       this.round = { steps: stepsOf(this.members, { inOrder: true }), hold: this.holdTime() };
     } else {
-      // The two sides of a read-write lock stay together, and in their order: a reader cannot become the writer.
+      // The two sides of a read-write lock stay together and in order, because a reader cannot become the writer.
       const isFirst = ([lock]: Step) => Number(lock?.location === by[0]?.location);
       const first = answer instanceof Error ? undefined : answer.name;
       this.round = { steps: steps.toSorted((a, b) => isFirst(b) - isFirst(a)), hold: 0, first };
@@ -125,7 +123,7 @@ export class Rounds {
   private holdTime(): number {
     const forEach = Math.max(this.longestWait, SHORTEST_HOLD_EACH);
     const first = Math.min(Math.max(forEach * this.members.length, SHORTEST_HOLD), LONGEST_FIRST_HOLD);
-    // Two multi-locks that are in each other's way do not give up at the same moment.
+    // The random part keeps two colliding multi-locks from giving up at the same moment.
     const spread = 0.75 + random() / 2;
     return Math.min(first * 2 ** this.givenUp * spread, this.mostHold);
   }

@@ -19,22 +19,22 @@ import { ONCE } from '../order.js';
 import { PlainLock } from '../plain-lock.js';
 import type { OwnLease } from '../own-lease.js';
 
-/** How often work is to run over all processes. */
+/** Options of work that runs once per period over all processes. */
 export interface OnceOptions {
   /**
-   * How long a success counts, from its end on: as long no other call runs. All processes have to agree on it. For a job on
-   * a schedule it is shorter than the time between two runs.
+   * ms from the end of a success in which no other call runs. Must be equal in all processes. For a scheduled job,
+   * choose less than the time between two runs.
    */
   period: Duration;
-  /** How long no process tries after a failure. @default 0 */
+  /** ms in which no process runs the work after a failure. @default 0 */
   retryAfterFailure?: Duration | undefined;
-  /** How long a call waits, for another one that runs and for the store together. @default Infinity */
+  /** Longest wait of a call, for a running call and for the store together. @default Infinity */
   waitTime?: Duration | undefined;
-  /** Ends the wait, with LockAbortedError. */
+  /** Ends the wait with LockAbortedError. */
   signal?: AbortSignal | undefined;
 }
 
-/** Whether this call has run, and what it has given; or how long ago the success was that counts, ms. */
+/** The value, if this call has run; else the age of the success that counts, ms. */
 export type OnceResult<T> =
   { readonly ran: true; readonly value: T } | { readonly ran: false; readonly since: number };
 
@@ -50,7 +50,7 @@ export function checkedOnce(options: OnceOptions, owner = 'once', more: readonly
   return { period, pause, waitTime: timeOf('waitTime', waitTime, { unbounded: true }), signal };
 }
 
-/** Runs work at most once in a period, over all processes, by the plain lock of that name and a note beside it. */
+/** Runs work at most once per period over all processes, by a plain lock and a note of the last success. */
 export async function once<T>(
   client: LockClient,
   name: string,
@@ -72,7 +72,7 @@ export async function once<T>(
   const done = async (): Promise<OnceResult<T> | undefined> => {
     assertOpen();
     if (signal?.aborted === true) throw new LockAbortedError(name, signal.reason);
-    // A call that does not wait asks once, and the store has its own time to answer.
+    // A call that does not wait asks once, for as long as the store takes.
     const ask = () => {
       const answer = periods.recall(name);
       return longest === 0 ? answer : answeredBy(until, answer, name);
@@ -81,17 +81,17 @@ export async function once<T>(
     const since = await untilAborted(untilAnswered(ask, assertOpen, until, signal), signal, name);
     return since !== undefined && since < period ? { ran: false, since } : undefined;
   };
-  // Mostly it is known already, and then no lock is needed.
+  // Mostly the note exists already, and no lock is needed.
   const known = await done();
   if (known !== undefined) return known;
-  // Also where the question has taken the whole time: with a wait time of 0 the store has its own time to answer.
+  // At least 1 ms, even if the question took all the time: a wait time of 0 would let the store take its own time.
   const timeLeft = waitTime === 0 ? 0 : Math.max(1, msUntil(end));
   return await lock.using({ waitTime: timeLeft, signal, label: ONCE }, async (lease) => {
     const found = await done();
     if (found !== undefined) return found;
     lease.assertHeld();
     const value = await run(lease as OwnLease, callback, pause);
-    // Before the release: the next owner finds the note.
+    // Noted before the release, so that the next owner finds the note.
     const note = () => periods.remember({ name, owner: lease.owner, period });
     await untilNoted(note, lease, value);
     return { ran: true, value };
@@ -99,8 +99,8 @@ export async function once<T>(
 }
 
 /**
- * One answer that is lost does not end the call.
- * @param assertOpen throws where the service is closing: its store answers no more
+ * Asks again after a lost answer.
+ * @param assertOpen throws if the service is closing, because its store answers no more
  */
 async function untilAnswered<T>(
   ask: () => Promise<T>,
@@ -123,7 +123,7 @@ async function untilAnswered<T>(
   }
 }
 
-/** Keeps the process alive: a service that closes meanwhile leaves nothing else that would, and the call is to get its answer. */
+/** The timer keeps the process alive: during a shutdown nothing else may, and the call needs its answer. */
 const pauseFor = (time: number) => new Promise<void>((resolve) => timerAt(now() + time, resolve));
 
 async function run<T>(
@@ -141,7 +141,7 @@ async function run<T>(
   }
 }
 
-/** Asks again for as long as the lease lasts: only its holder may make the note. */
+/** Repeats the note until the lease ends, because only the holder may write it. */
 async function untilNoted(
   note: () => Promise<'held' | 'taken' | 'deleted'>,
   lease: Lease,

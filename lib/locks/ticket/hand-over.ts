@@ -7,9 +7,9 @@ import type { Hold } from '../hold.js';
 import type { Share } from '../own-lease.js';
 import { ticketText, travellingKind } from './ticket.js';
 
-// The way of a lease out of this process. `resume` is the way in.
+// The way of a lease out of this process; `resume` is the way in.
 
-/** @throws LockConfigError when the store does not pass holds on */
+/** @throws LockConfigError if the store cannot pass holds on */
 export function transfersOf({ transfers, options }: LockClient, name: string): Transfers {
   if (transfers !== undefined) return transfers;
   const rule =
@@ -20,7 +20,7 @@ export function transfersOf({ transfers, options }: LockClient, name: string): T
   throw new LockConfigError(options.location, rule, { key: name });
 }
 
-/** @throws LockConfigError when the lease is not the only one of its owner, or the store does not pass holds on */
+/** @throws LockConfigError if the owner has further leases, or if the store cannot pass holds on */
 export function assertTravels({ tenure, client, count }: Hold): void {
   const { name } = tenure;
   transfersOf(client, name);
@@ -40,9 +40,9 @@ export function assertTravels({ tenure, client, count }: Hold): void {
 }
 
 /**
- * Gives a hold to another process.
- * @param share of its only lease
- * @param within ms for which the ticket is good; undefined for the lease time
+ * Hands a hold over to another process.
+ * @param share the only lease of the hold
+ * @param within ms for which the ticket is valid; undefined for the lease time
  * @returns the ticket
  */
 export async function handOver(hold: Hold, share: Share, within: number | undefined): Promise<string> {
@@ -57,7 +57,7 @@ export async function handOver(hold: Hold, share: Share, within: number | undefi
   try {
     const passed = await transfers.run(() => client.handOver(transfers, tenure, span));
     if (!passed.granted) {
-      // The store had forgotten it, and that is known only now.
+      // The store had lost the hold, and this process learns it only now.
       const { owner, forced } = tenure;
       const loss = new LockLostError(name, { reason: passed.state, owner, forced });
       client.events.next({ type: 'lost', name, label: tenure.label, owner, reason: passed.state, forced });

@@ -11,7 +11,7 @@ import type { StoreLock } from '../store-lock.js';
 import { readTicket, type Ticket } from './ticket.js';
 import { transfersOf } from './hand-over.js';
 
-/** Goes on with the lease of a ticket, once. */
+/** Continues the lease of a ticket, once. */
 export async function resume(client: LockClient, text: unknown): Promise<Lease> {
   const ticket = readTicket(text, client.options.keyPrefix);
   const { name, owner, leaseTime, token, keepUntil, label } = ticket;
@@ -20,19 +20,19 @@ export async function resume(client: LockClient, text: unknown): Promise<Lease> 
   const inside = currentScope();
   const site = client.capturedCalls.take(label, resume, 4);
   const call = callOf(client, { waitTime: 0, label, inside, into: owningScope(), site });
-  // Only an answer of the store tells how much of it is left.
+  // Only an answer of the store shows how much of this time is left.
   const keepFor = Math.max(0, keepUntil - ticket.date);
   const request = { name, owner, leaseTime, leastToken: token + 1, inside, keepFor };
   const resumed = await transfers
     .run(() => client.resume(transfers, lock.travelsAs, request))
     .catch((error: unknown) => {
-      // The name is in use as another kind of lock now.
+      // The name is now in use as another kind of lock.
       if (isLockKindMismatchError(error)) throw refused(ticket, 'taken', error);
       throw error;
     });
   if ('state' in resumed) throw refused(ticket, resumed.date >= ticket.end ? 'expired' : resumed.state);
   const { tenure, date } = resumed;
-  // A scope that holds the lock already, for reading, has its hold. A permit is one more.
+  // A scope that has the lock for reading re-enters its own hold. A permit is a new hold.
   const isEntered = lock.findHold(call)?.held === true;
   const lease = lock.begin(tenure, isEntered ? { ...call, into: undefined } : call);
   if (keepUntil > date) lease.minHoldTime = keepUntil - date;

@@ -4,36 +4,36 @@ import { isTime } from '../../api/duration.js';
 import { LockConfigError } from '../../api/errors.js';
 import { inQuotes } from '../../runtime/text.js';
 
-/** The form of the text. Another form gets another number, so that a ticket is never read wrongly. */
+/** Version of the text. Each change of the form gets a new number, so that a ticket is never misread. */
 const VERSION = 1;
 
 const KINDS = ['lock', 'fair', 'read', 'write', 'semaphore'] as const;
 
 export type TravellingKind = (typeof KINDS)[number];
 
-/** What another process needs to go on with a lease. */
+/** The data that another process needs to continue a lease. */
 export interface Ticket {
   readonly keyPrefix: string;
   readonly name: string;
   readonly kind: TravellingKind;
-  /** Of a semaphore; else 1. */
+  /** The size of a semaphore; 1 for the other kinds. */
   readonly permits: number;
-  /** The owner that holds the lock on the way. */
+  /** The owner of the lock during the transfer. */
   readonly owner: string;
   /** The token of that owner, which no resource has seen. */
   readonly token: number;
-  /** The lease of the process that goes on, ms; it is renewed. */
+  /** The lease of the process that resumes, ms. It is renewed. */
   readonly leaseTime: number;
-  /** When it was made, by the clock of the store, ms since 1970. */
+  /** Time of creation by the store's clock, ms since the epoch. */
   readonly date: number;
-  /** When it is too late, by the same clock. */
+  /** The end of validity, by the same clock. */
   readonly end: number;
-  /** Until when no other owner is to get the lock, by the same clock; 0 without a `minHoldTime`. */
+  /** The moment until which the store keeps the lock from other owners, by the same clock; 0 without a `minHoldTime`. */
   readonly keepUntil: number;
   readonly label: string;
 }
 
-/** How a ticket names the terms of a hold. */
+/** The description of a hold's kind in a ticket. */
 export function travellingKind(queue: LockTerms['queue']): Pick<Ticket, 'kind' | 'permits'> {
   const { kind, mode, capacity } = queue ?? { kind: 'lock' };
   if (kind === 'read-write') return { kind: mode === 'shared' ? 'read' : 'write', permits: 1 };
@@ -44,7 +44,7 @@ export function ticketText(ticket: Ticket): string {
   return Buffer.from(JSON.stringify({ v: VERSION, ...ticket })).toString('base64url');
 }
 
-/** @throws LockConfigError for what is no ticket of this instance's locks */
+/** @throws LockConfigError if the text is not a ticket for locks of this instance */
 export function readTicket(text: unknown, keyPrefix: string): Ticket {
   const read = typeof text === 'string' ? parsed(text) : undefined;
   if (read === undefined) {
