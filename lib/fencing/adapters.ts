@@ -1,10 +1,10 @@
 import { LockConfigError } from '../api/errors.js';
 import type { Execute } from './fencing-table.js';
 
-/** A bit of `SERVER_STATUS_flags_enum` in the protocol of MySQL. */
+/** A bit of `SERVER_STATUS_flags_enum` in the MySQL protocol. */
 const IN_TRANSACTION = 1;
 
-/** The statements begin so where the database has upserts that name what conflicts: PostgreSQL and SQLite. */
+/** Whether the dialect is PostgreSQL or SQLite, whose upserts name the conflicting column. */
 const isUpsert = (sql: string): boolean => sql.includes('ON CONFLICT');
 
 const withQuestionMarks = (sql: string): string => sql.replaceAll(/\$\d+/g, '?');
@@ -15,12 +15,12 @@ function withDollars(sql: string): string {
 }
 
 /**
- * The number of changed rows, in the words of the drivers that a library passes through. MySQL says with each answer whether the
- * connection is in a transaction.
- * @throws LockConfigError when it is in none
+ * The number of changed rows in a driver's result, under the property names of the drivers that libraries pass through.
+ * Each answer of MySQL says whether the connection is in a transaction.
+ * @throws LockConfigError if it is in none
  */
 function changedRows(result: unknown): number {
-  // postgres.js gives an array of the rows that has their number as a property.
+  // postgres.js returns an array of the rows, with their number as a property.
   const [first] = Array.isArray(result) && !('count' in result) ? (result as unknown[]) : [result];
   const { serverStatus, ...counts } = (first ?? {}) as Record<string, unknown>;
   if (typeof serverStatus === 'number' && (serverStatus & IN_TRANSACTION) === 0)
@@ -32,8 +32,9 @@ function changedRows(result: unknown): number {
 }
 
 /**
- * An execute for what a library gives a transaction. It is looked at now, and again at each statement, because it may be kept.
- * @throws LockConfigError if there is certainly no transaction, as the fence would guard nothing then
+ * An execute for the object that a library gives a transaction. Checks the transaction now and before each statement,
+ * because the caller may keep the object.
+ * @throws LockConfigError if there is certainly no transaction, because then the fence would guard nothing
  */
 function inTransaction(adapter: string, isInside: () => boolean, cure: string, execute: Execute): Execute {
   const check = (): void => {
@@ -46,7 +47,7 @@ function inTransaction(adapter: string, isInside: () => boolean, cure: string, e
   };
 }
 
-/** For the manager that TypeORM gives a transaction: `dataSource.transaction((manager) => …)`. */
+/** For the manager of a TypeORM transaction: `dataSource.transaction((manager) => …)`. */
 export const typeorm = (manager: {
   readonly queryRunner?:
     | {
@@ -69,7 +70,7 @@ export const typeorm = (manager: {
   );
 };
 
-/** For the client that Prisma gives an interactive transaction: `prisma.$transaction((tx) => …)`. */
+/** For the client of an interactive Prisma transaction: `prisma.$transaction((tx) => …)`. */
 export const prisma = (tx: {
   $executeRawUnsafe(sql: string, ...parameters: unknown[]): Promise<number>;
 }): Execute =>
@@ -80,11 +81,11 @@ export const prisma = (tx: {
     (sql, parameters) => tx.$executeRawUnsafe(sql, ...parameters),
   );
 
-/** For what Drizzle gives a transaction: `db.transaction((tx) => …)`. */
+/** For the object of a Drizzle transaction: `db.transaction((tx) => …)`. */
 export const drizzle = (tx: object): Execute => {
   const { execute, run } = tx as Record<'execute' | 'run', ((sql: string) => unknown) | undefined>;
   const send = execute ?? run;
-  // It takes parameters only in objects of its own classes. So they are written into the SQL.
+  // Drizzle accepts parameters only in objects of its own classes, so they are written into the SQL.
   const literals: Execute = async (sql, parameters) => {
     let n = 0;
     const literal = (): string => literalOf(sql, String(parameters[n++]));
@@ -93,14 +94,17 @@ export const drizzle = (tx: object): Execute => {
   return inTransaction('drizzle', () => 'rollback' in tx, 'pass what db.transaction gives', literals);
 };
 
-/** Digits stand in quotes as they are: MySQL would take `X'31'` for the number 49. All parameters are digits there. */
+/**
+ * Digits are quoted as they are, because MySQL would read `X'31'` as the number 49. For MySQL, all parameters are
+ * digits.
+ */
 function literalOf(sql: string, text: string): string {
   if (/^[0-9a-f]+$/.test(text)) return `'${text}'`;
   const hex = Buffer.from(text).toString('hex');
   return sql.includes('$') ? `convert_from(decode('${hex}', 'hex'), 'UTF8')` : `CAST(X'${hex}' AS TEXT)`;
 }
 
-/** For the transaction of Knex: `knex.transaction((trx) => …)`. */
+/** For a Knex transaction: `knex.transaction((trx) => …)`. */
 export const knex = (trx: {
   readonly isTransaction?: boolean | undefined;
   isCompleted?(): boolean;
@@ -111,13 +115,13 @@ export const knex = (trx: {
     () => trx.isTransaction === true && trx.isCompleted?.() !== true,
     'pass what knex.transaction gives',
     async (sql, parameters) => {
-      // With SQLite it gives the rows of a statement, and no count.
+      // For SQLite, Knex returns the rows of a statement and no count.
       const returning = isUpsert(sql) ? ' RETURNING name' : '';
       return changedRows(await trx.raw(withQuestionMarks(sql) + returning, parameters as never));
     },
   );
 
-/** For the entity manager that MikroORM gives a transaction: `em.transactional((em) => …)`. */
+/** For the entity manager of a MikroORM transaction: `em.transactional((em) => …)`. */
 export const mikroOrm = (em: {
   isInTransaction(): boolean;
   execute(sql: string, parameters: unknown[], method: 'run'): Promise<unknown>;
@@ -129,7 +133,7 @@ export const mikroOrm = (em: {
     async (sql, parameters) => changedRows(await em.execute(withQuestionMarks(sql), parameters, 'run')),
   );
 
-/** For the transaction of Sequelize: `sequelize.transaction((tx) => …)`. */
+/** For a Sequelize transaction: `sequelize.transaction((tx) => …)`. */
 export const sequelize = (tx: object): Execute => {
   const { sequelize: database } = tx as {
     sequelize?: { query(sql: string, options: object): Promise<unknown> };
@@ -140,14 +144,14 @@ export const sequelize = (tx: object): Execute => {
     isInside,
     'pass what sequelize.transaction gives',
     async (sql, parameters) =>
-      // By this type it gives the number of rows, whatever the statement is.
+      // With this type, Sequelize returns the number of rows for every statement.
       Number(
         await database?.query(withDollars(sql), { bind: parameters, transaction: tx, type: 'BULKUPDATE' }),
       ),
   );
 };
 
-/** For a client of node-postgres, between BEGIN and COMMIT. A pool is refused. */
+/** For a client of node-postgres, between BEGIN and COMMIT. Refuses a pool. */
 export const pg = (client: {
   query(sql: string, parameters: unknown[]): Promise<{ rowCount: number | null }>;
   getTransactionStatus?(): string | null;
@@ -159,7 +163,7 @@ export const pg = (client: {
     async (sql, parameters) => (await client.query(sql, parameters)).rowCount ?? NaN,
   );
 
-/** For a connection of mysql2/promise, after `beginTransaction`. A pool is refused. */
+/** For a connection of mysql2/promise, after `beginTransaction`. Refuses a pool. */
 export const mysql2 = (connection: {
   query(sql: string, parameters: unknown[]): Promise<readonly unknown[]>;
 }): Execute =>

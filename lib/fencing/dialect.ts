@@ -1,7 +1,6 @@
 /** A database that {@link FencingTable} knows. `mysql` includes MariaDB. */
 export type FencingDialect = 'postgres' | 'mysql' | 'sqlite';
 
-/** One statement with its parameters. */
 export interface Statement {
   readonly sql: string;
   readonly parameters: unknown[];
@@ -13,20 +12,20 @@ export type Fence = readonly [name: string, token: number];
 /** The SQL of one dialect, for one table. */
 export interface Dialect {
   create(table: string): string;
-  /** To be run in this order. */
+  /** The statements run in the order of the properties. */
   guard(table: string, fences: readonly Fence[]): Guard;
 }
 
 export interface Guard {
-  /** Takes the locks of the rows. Its number of changed rows depends on settings of the connection. */
+  /** Locks the rows. Its number of changed rows depends on settings of the connection. */
   readonly store?: Statement;
-  /** Together they have to change one row for each fence; otherwise the table has seen a greater token. */
+  /** Together they change one row for each fence; otherwise the table has seen a greater token. */
   readonly check: readonly Statement[];
 }
 
 /**
- * The token travels as text: some drivers send a number as a 32 bit integer or as a float. The inner cast tells PostgreSQL that
- * the parameter is text.
+ * The token travels as text, because some drivers send a number as a 32-bit integer or a float. The inner cast makes
+ * PostgreSQL treat the parameter as text.
  */
 const upsert: Dialect['guard'] = (table, fences) => {
   const rows = fences.map((_, n) => {
@@ -40,14 +39,15 @@ const upsert: Dialect['guard'] = (table, fences) => {
 };
 
 /**
- * For MySQL, as hexadecimal digits: what becomes of other characters depends on the charset of the connection, and whether a quote
- * ends a text depends on `NO_BACKSLASH_ESCAPES`, which drivers that write parameters into the SQL do not know.
+ * For MySQL, as hexadecimal digits. The charset of the connection may change other characters. Drivers that write
+ * parameters into the SQL do not know `NO_BACKSLASH_ESCAPES`, which decides whether a quote ends a text.
  */
 const inDigits = ([name, token]: Fence): unknown[] => [Buffer.from(name).toString('hex'), String(token)];
 
 const DIALECTS: Readonly<Record<FencingDialect, Dialect>> = {
   postgres: {
-    // In the collation "C" names are compared byte by byte. The index of another one breaks with an upgrade of its library.
+    // The collation "C" compares names byte by byte. An index of another collation may break when its library is
+    // upgraded.
     create: (table) =>
       `CREATE TABLE IF NOT EXISTS ${table} (name TEXT COLLATE "C" PRIMARY KEY, token BIGINT NOT NULL)`,
     guard: upsert,
@@ -61,14 +61,14 @@ const DIALECTS: Readonly<Record<FencingDialect, Dialect>> = {
       };
     },
   },
-  // Names are compared byte by byte, which a text column of MySQL does not do. The rows have to be locked, hence InnoDB.
+  // VARBINARY compares names byte by byte, which a text column of MySQL does not. Rows must be locked, hence InnoDB.
   mysql: {
     create: (table) =>
       `CREATE TABLE IF NOT EXISTS ${table} (name VARBINARY(1024) PRIMARY KEY, token BIGINT NOT NULL, ` +
       'guards BIGINT NOT NULL DEFAULT 0) ENGINE = InnoDB',
-    // The number of rows that an upsert has changed depends on a setting of the connection here. So further statements tell
-    // whether the tokens are in the table. Each changes its row in any case, because it counts, and finds it by its key alone:
-    // for several names at once the server may read, and lock, the whole table.
+    // For an upsert, the number of changed rows depends on a setting of the connection, so further statements check the
+    // tokens. Each statement counts, so it always changes its row. It finds one row by its key, because for several
+    // names at once the server may read, and lock, the whole table.
     guard: (table, fences) => ({
       store: {
         sql:

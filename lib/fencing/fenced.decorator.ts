@@ -7,7 +7,7 @@ import { watchForTransaction } from '../nest/decorator/outer-transaction.js';
 import { markFenced } from '../nest/decorator/fenced-method.js';
 import type { Execute, FencingTable } from './fencing-table.js';
 
-/** Fits methods that return a Promise. */
+/** Matches methods that return a Promise. */
 export type FencedDecorator<Self> = (
   target: Self & object,
   property: string | symbol,
@@ -16,8 +16,8 @@ export type FencedDecorator<Self> = (
 ) => void;
 
 /**
- * Calls {@link FencingTable.guard} before the method, as the first statement of the transaction that a decorator such as
- * `@Transactional()` opens. It stands below that decorator, which stands below `@DistributedLock`:
+ * Calls {@link FencingTable.guard} before the method, as the first statement of the transaction that a decorator such
+ * as `@Transactional()` opens. Place it below that decorator, and that decorator below `@DistributedLock`:
  *
  * ```ts
  * @DistributedLock('order:$<args[0]>')
@@ -26,10 +26,10 @@ export type FencedDecorator<Self> = (
  * async pay(orderId: string) {}
  * ```
  *
- * If no decorator of a transaction stands above it on a method with `@DistributedLock`, the service warns at boot with the code
- * `fence-outside-transaction`.
+ * If a method with `@DistributedLock` has no transaction decorator above this one, the service warns at boot with the
+ * code `fence-outside-transaction`.
  * @param execute an adapter with the present transaction of the object
- * @throws LockConfigError where it is applied, when it stands above `@DistributedLock`
+ * @throws LockConfigError at its use, if it is above `@DistributedLock`
  */
 export function Fenced<Self = unknown>(
   fences: FencingTable,

@@ -15,8 +15,8 @@ import {
 } from './dialect.js';
 
 /**
- * Runs one statement in the transaction that is guarded, and gives the number of rows that it has changed. The adapters, such
- * as {@link typeorm}, make one of what a library gives.
+ * Runs one statement in the guarded transaction, and returns the number of rows that it has changed. Adapters such as
+ * {@link typeorm} make an Execute of a library's transaction.
  */
 export type Execute = (sql: string, parameters: unknown[]) => Promise<number>;
 
@@ -24,25 +24,25 @@ export type Execute = (sql: string, parameters: unknown[]) => Promise<number>;
 export interface FencingTableOptions {
   readonly dialect: FencingDialect;
   /**
-   * The name of the table, with its schema if it needs one. Services with different `keyPrefix` or another Redis have different
-   * locks of one name, so each needs a table of its own.
+   * The name of the table, with its schema if necessary. Services with another `keyPrefix` or another Redis have other
+   * locks of the same name, so each needs its own table.
    * @default 'lock_fences'
    */
   readonly table?: string;
 }
 
-/** The first letter keeps out numbers; the table is written into the SQL as it is. */
+/** The pattern excludes numbers and quotes, because the name is written into the SQL as it is. */
 const IDENTIFIER = /^[A-Za-z_]\w{0,62}(\.[A-Za-z_]\w{0,62})?$/;
 
 /**
- * The half of fencing that belongs to the database: a table with the greatest fencing token that it has seen of each lock. A
- * transaction that begins with {@link guard} is refused once the one of a later holder has committed.
+ * The database side of fencing: a table with the greatest fencing token that it has seen for each lock. It refuses a
+ * transaction that begins with {@link guard} if a transaction of a later holder has committed.
  */
 export class FencingTable {
   private readonly table: string;
   private readonly dialect: Dialect;
 
-  /** @throws LockConfigError when the dialect is not known, or the table is no plain identifier */
+  /** @throws LockConfigError if the dialect is unknown, or the table is not a plain identifier */
   constructor({ dialect, table = 'lock_fences' }: FencingTableOptions) {
     const found = dialectOf(dialect);
     if (found === undefined) {
@@ -58,17 +58,18 @@ export class FencingTable {
   }
 
   /**
-   * The first statement of a transaction. It stores the token of each name of the lease, and locks those rows until the
-   * transaction ends: transactions of two holders follow each other, and one from the past is refused. A transaction may call it
-   * more than once.
+   * Guards a transaction as its first statement. It stores the token of each name of the lease, and locks these rows
+   * until the transaction ends. So transactions of two holders run one after another, and the table refuses an outdated
+   * one. A transaction may call it more than once.
    *
-   * Where decorators take no locks (`enabled: false`, `passThroughLocks`), and there is no lease, it does nothing.
+   * It does nothing without a lease if decorators take no locks (`enabled: false`, `passThroughLocks`).
    * @param execute runs a statement in that transaction
-   * @param lease default: the lease of `using`, the decorator, the interceptor, an election or `once` around the call, the
-   * innermost where they are nested
-   * @throws LockLostError when the lease has ended, or, with the reason `fenced`, when the table has seen a greater token of one
-   * of its names. The transaction has to be rolled back, which its library does for an error
-   * @throws LockConfigError when there is no lease, when it is of a reader or of a semaphore, or when `execute` gives no number
+   * @param lease default: the innermost lease of `using`, the decorator, the interceptor, an election or `once` around
+   *   the call
+   * @throws LockLostError if the lease has ended, or, with the reason `fenced`, if the table has seen a greater token
+   *   for one of its names. The transaction must be rolled back; its library does that after an error
+   * @throws LockConfigError if there is no lease, if it belongs to a reader or a semaphore, or if `execute` returns no
+   *   number
    */
   async guard(execute: Execute, lease?: Lease | Term): Promise<void> {
     const guarded = lease ?? currentLease();
@@ -89,15 +90,15 @@ export class FencingTable {
     throw new LockLostError(names, { reason: 'fenced', owner: ownerOf(guarded) });
   }
 
-  /** The statement that makes the table, unless there is one. */
+  /** The statement that creates the table if it does not exist. */
   createTableSql(): string {
     return this.dialect.create(this.table);
   }
 
   /**
-   * The statement that forgets locks whose last guarded lease was acquired before then: fencing tokens are times. A holder
-   * from before is not refused any more, so let the moment be days ago.
-   * @throws LockConfigError when it is no date
+   * The statement that removes locks whose last guarded lease was acquired before the given time, because fencing
+   * tokens are times. The table no longer refuses holders from before, so choose a time some days ago.
+   * @throws LockConfigError if the argument is not a date
    */
   pruneSql(olderThan: Date): string {
     const time = olderThan instanceof Date ? olderThan.getTime() : NaN;
@@ -116,8 +117,8 @@ async function changedRows(execute: Execute, { sql, parameters }: Statement): Pr
 const isTerm = (lease: Lease | Term): lease is Term => !('fencingTokens' in lease);
 
 /**
- * In one order: two transactions with the same names wait for each other, and do not deadlock.
- * @throws LockConfigError when a token is no token: a database may take it for 0
+ * Sorted, so that two transactions with the same names wait for each other instead of a deadlock.
+ * @throws LockConfigError if a token is not a number, because a database may read it as 0
  */
 function fencesOf(lease: Lease | Term): readonly Fence[] {
   const fences: readonly Fence[] = isTerm(lease) ? [[lease.name, lease.number]] : [...lease.fencingTokens];
@@ -128,7 +129,7 @@ function fencesOf(lease: Lease | Term): readonly Fence[] {
   return [...fences].sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
-/** @throws LockConfigError for a lease whose lock has other holders at the same time, each with a token of its own */
+/** @throws LockConfigError for a lease whose lock may have several holders at a time, each with its own token */
 function assertAlone(lease: Lease | Term): void {
   if ((lease as Partial<OwnLease>).isShared !== true) return;
   const rule =

@@ -1,13 +1,13 @@
 import { clearTimer, setTimer } from '../../runtime/runtime.js';
 import { type Member, quorumOf } from './member.js';
 
-/** How long a round mostly waits for the other members, once a majority has answered, ms. */
+/** ms for which a round waits for further members after the answer of a majority. */
 export const ANSWER_TIME = 250;
 
 /**
  * Asks all members that are not down.
- * @param time how long it waits for the others once a majority has answered, ms
- * @returns the answers by index; undefined for a member that has not answered
+ * @param time ms to wait for further members after the answer of a majority
+ * @returns the answers by index; undefined for a member without an answer
  */
 export function askAll<T>(
   members: readonly Member[],
@@ -28,7 +28,7 @@ export function askAll<T>(
         answers[index] = await ask(member, index);
         if (++answered === quorumOf(members.length) && time < Infinity) timer = setTimer(done, time);
       } catch {
-        // The member counts as one that has not answered.
+        // A failed member counts as one without an answer.
       }
     });
     void Promise.all(asked).then(done);

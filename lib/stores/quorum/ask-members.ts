@@ -6,14 +6,14 @@ import { type Member, quorumOf } from './member.js';
 import { mismatchAmong } from './not-held.js';
 import { isTimeout, type Presence } from './presence.js';
 
-/** The answers of the members by index; undefined for a member that has not answered. */
+/** The answers of the members by index; undefined for a member without an answer. */
 export type Cast<A> = readonly (NodeAnswer<A> | undefined)[];
 
 /**
- * Waits for all members that are asked. Once a majority has answered, it waits only for the members that are not silent.
- * @param isAsked at least one member has to be
- * @param needed how many of these members have to answer
- * @throws LockUnavailableError when fewer answer
+ * Waits for all asked members. After the answer of a majority, it waits only for members that are not silent.
+ * @param isAsked selects the members to ask, at least one
+ * @param needed number of these members that must answer
+ * @throws LockUnavailableError if fewer members answer
  */
 export async function askMembers<A>(
   { members, presence }: { readonly members: readonly Member[]; readonly presence: Presence },
@@ -34,12 +34,12 @@ export async function askMembers<A>(
   throw mismatchAmong(cast) ?? noMajority(name, outcomesOf(members, cast), { effect: 'unknown' });
 }
 
-/** What an error reports of each member. */
+/** The details of each member for an error. */
 export function outcomesOf(members: readonly Member[], cast: Cast<unknown>): NodeOutcome[] {
   return members.map(({ node }, index) => {
     const answer = cast[index];
     if (answer === undefined) return { node, outcome: 'timeout' };
-    // A member that does not hold the lock for the owner answers with one of these.
+    // Answers of a member that does not hold the lock for the owner.
     const refused = 'value' in answer && ['taken', 'deleted'].includes(answer.value as string);
     if ('value' in answer) return { node, outcome: refused ? 'taken' : 'granted' };
     return { node, outcome: isTimeout(answer.error) ? 'timeout' : 'error', error: answer.error };

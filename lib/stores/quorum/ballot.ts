@@ -2,23 +2,23 @@ import type { NodeOutcome } from '../../api/errors.js';
 import { quorumOf } from './member.js';
 import type { Presence } from './presence.js';
 
-/** What one member has answered, or why it has not. */
+/** The answer of one member, or its error. */
 export type NodeAnswer<A> = { readonly value: A } | { readonly error: unknown };
 
-/** How `decide` treats members that keep it waiting. */
+/** Lets `decide` stop waiting for absent members. */
 export interface AnswerRule<A, D> {
-  /** Which members answer; see Presence. */
+  /** Knows which members answer; see Presence. */
   readonly presence: Pick<Presence, 'isAbsent' | 'onAbsence'>;
-  /** The decision without the members that have not answered; undefined where their answers are needed. */
+  /** The decision without the members that have not answered; undefined if it needs their answers. */
   readonly without: (cast: readonly (NodeAnswer<A> | undefined)[]) => D | undefined;
 }
 
 /**
- * Calls `decision` after every answer and resolves as soon as it decides: members that cannot change the decision are not
- * waited for.
+ * Calls `decision` after every answer and resolves with its first result, so it does not wait for members that cannot
+ * change the decision.
  * @param answers in the order of the members
- * @param decision has to decide once all members have answered
- * @param rule without it `decide` waits for every answer that could change the decision
+ * @param decision must decide after the answers of all members
+ * @param rule if absent, `decide` waits for every answer that could change the decision
  */
 export function decide<A, D>(
   answers: readonly Promise<A>[],
@@ -65,31 +65,31 @@ export function decide<A, D>(
   });
 }
 
-/** How many members have answered with a value that passes. */
+/** The number of members that have answered with a matching value. */
 export const tally = <A>(
   cast: readonly (NodeAnswer<A> | undefined)[],
   passes: (value: A) => boolean = () => true,
 ): number =>
   cast.filter((answer) => answer !== undefined && 'value' in answer && passes(answer.value)).length;
 
-/** One member's answer to an acquisition. */
+/** The answer of one member to an acquisition. */
 export type Vote<G, R> =
   | { readonly outcome: 'granted'; readonly grant: G }
   | { readonly outcome: 'taken'; readonly refusal: R }
   | { readonly outcome: 'quarantined' }
   | { readonly outcome: 'error' | 'timeout'; readonly error: unknown };
 
-/** The result of all votes. */
 export type Result<G, R> =
   | { readonly outcome: 'granted'; readonly grants: ReadonlyMap<number, G> }
   | { readonly outcome: 'taken'; readonly refusals: readonly R[]; readonly grants: number }
   | { readonly outcome: 'undecided' };
 
 /**
- * Counts the votes that have been cast. The lock is granted by a majority, or it can no longer be granted. In the second
- * case it is taken where a majority has granted or refused and at least one member of that majority has refused. Else too
- * few members have granted or refused.
- * @returns undefined while the missing votes may change the result
+ * Counts the votes so far:
+ * - granted, if a majority has granted,
+ * - taken, if no majority can grant, a majority has granted or refused, and at least one member has refused,
+ * - undecided, if neither is possible any more.
+ * @returns undefined while missing votes may change the result
  */
 export function count<G, R>(cast: readonly (NodeAnswer<Vote<G, R>> | undefined)[]): Result<G, R> | undefined {
   const needed = quorumOf(cast.length);
@@ -107,7 +107,7 @@ export function count<G, R>(cast: readonly (NodeAnswer<Vote<G, R>> | undefined)[
   if (refusals.length > 0 && refusals.length + grants.size >= needed) {
     return { outcome: 'taken', refusals, grants: grants.size };
   }
-  // The lock cannot be granted. Whether another owner holds it is still open.
+  // No majority can grant, but the missing votes decide whether another owner holds the lock.
   if (refusals.length + grants.size + pending >= needed && pending > 0) return undefined;
   return { outcome: 'undecided' };
 }
@@ -119,7 +119,7 @@ function voteOf<G, R>(answer: NodeAnswer<Vote<G, R>> | undefined): Vote<G, R> | 
 
 /**
  * The result without the members that have not voted.
- * @returns undefined where the result is not a refusal: a grant, and the reason for which there is none, are waited for
+ * @returns undefined unless the result is a refusal: grants, and the reasons of failures, need all votes
  */
 export function countWithout<G, R>(
   cast: readonly (NodeAnswer<Vote<G, R>> | undefined)[],
@@ -130,7 +130,7 @@ export function countWithout<G, R>(
   return result?.outcome === 'taken' ? result : undefined;
 }
 
-/** What one member has answered, or that it has not answered. */
+/** The vote of one member for an error report. */
 export function outcomeOf(node: string, vote: Vote<unknown, unknown> | undefined): NodeOutcome {
   if (vote === undefined) return { node, outcome: 'timeout' };
   const { outcome } = vote;

@@ -1,6 +1,6 @@
 import type { Charter, Member } from './member.js';
 
-/** What all members of a quorum should say. */
+/** The numbers on which all members of a quorum should agree. */
 export type Numbers = Pick<Charter, 'id' | 'longest' | 'allowed'>;
 
 /** One list of names, in the order that all services use. */
@@ -11,7 +11,7 @@ export const namesOf = (members: readonly Member[]): string =>
     .join(' ');
 
 /**
- * The greatest numbers of some charters. `allowed` counts if at least `voices` of them have it.
+ * The greatest numbers of some charters. `allowed` counts if at least `voices` charters contain it.
  * @returns undefined without a charter
  */
 export function numbersOf(charters: readonly Charter[], voices = 1): Numbers | undefined {
@@ -22,7 +22,7 @@ export function numbersOf(charters: readonly Charter[], voices = 1): Numbers | u
   return { id: first.id, longest, allowed: allowed[voices - 1] ?? 0 };
 }
 
-/** Why the charters are not those of one quorum with these members. Undefined if they are. */
+/** The reason why the charters do not belong to one quorum with these members. Undefined if they do. */
 export function conflictOf(
   charters: readonly (readonly [node: string, charter: Charter])[],
   members: readonly Member[],
@@ -40,7 +40,7 @@ export function conflictOf(
   );
 }
 
-/** For a member without a charter, in a quorum that knows its members by other names. */
+/** The reason to refuse a member without a charter, in a quorum that knows its members by other names. */
 export const strangerOf = (node: string, known: Charter, members: readonly Member[]): string =>
   `are ${String(members.length)} nodes (${namesOf(members)}), but the charter of the quorum names ${known.names.join(', or ')}, and ` +
   `${node} has no charter; ${CURE}`;
@@ -48,5 +48,5 @@ export const strangerOf = (node: string, known: Charter, members: readonly Membe
 const CURE =
   'let all services name the same nodes, or change the set as docs/guide/topologies/redlock.md says under "Change the nodes"';
 
-/** ms after which a majority of the members may give a vote to a run that they have known for so long. */
+/** ms for which a majority of the members must have known a run before it may get a vote. */
 export const quarantineFor = (longest: number): number => longest * 1.01 + 2;

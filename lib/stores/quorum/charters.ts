@@ -6,33 +6,39 @@ import { ANSWER_TIME, askAll } from './ask-all.js';
 import { conflictOf, namesOf, type Numbers, numbersOf, quarantineFor, strangerOf } from './charter.js';
 import { type Charter, type Identity, type Member, quorumOf } from './member.js';
 
-/** What is known of a member's server. */
+/** The last report of a member's server. */
 interface Standing extends Omit<Identity, 'time'> {
-  /** The connection generation in which this was learned. */
+  /** The connection generation of the report. */
   readonly generation: number;
-  /** By how many ms its clock is ahead of `now()`. */
+  /** ms by which the server's clock is ahead of `now()`. */
   readonly clock: number;
 }
 
-/** The pause between two surveys, ms: short at first, because another process may just be founding the quorum, then doubled. */
+/** Pause between two surveys, ms. Short at first, because another process may be founding the quorum, and then doubled. */
 const SHORTEST_PAUSE = 20;
 const LONGEST_PAUSE = 1_000;
 
-/** Decides which votes count, by the charters of the members. docs/design/redlock.md has the rules and their reasons. */
+/** Decides by the charters of the members which votes count. For the rules and their reasons see docs/design/redlock.md. */
 export class Charters {
-  /** ms: all members have acknowledged holds of this length. No hold may last longer. 0 while that is not known. */
+  /** ms; the longest hold that all members have acknowledged, which no hold may exceed. 0 if unknown. */
   allowed = 0;
   private readonly standings: (Standing | undefined)[];
-  /** The error with which a member keeps this process from its charter, for as long as it does. */
+  /** The permanent error, if any, that keeps this process from a member's charter. */
   private readonly withheld: (LockUnavailableError | undefined)[] = [];
-  /** When each vote is expected to count, by the last answers of the members. */
+  /** The moment from which each vote should count, by the members' last answers. */
   private readonly votesFrom: number[];
-  /** The charter under which this process has last seen a vote. */
+  /** The numbers of the charter when this process last saw a vote. */
   private remembered: Numbers | undefined;
-  /** Why this service may not use the members. Stays until all of them have one charter: a member may lose the one that differs. */
+  /**
+   * The reason why this service may not use the members. Cleared only when all members have one charter, because a
+   * member may lose the conflicting one.
+   */
   private refusal: string | undefined;
   private readonly names: string;
-  /** The names of this service have led to all members: from now on it may give members that have lost it their charter. */
+  /**
+   * Whether the service has reached all members by its names. From then on, it may restore the charter of a member that
+   * has lost it.
+   */
   private isIntroduced = false;
   private readonly looking = new Map<number, Promise<unknown>>();
   private surveying: Promise<void> | undefined;
@@ -49,21 +55,21 @@ export class Charters {
     this.names = namesOf(members);
   }
 
-  /** Why this service may not use the members: they belong to another quorum. */
+  /** The error if the members belong to another quorum. */
   get conflict(): LockConfigError | undefined {
     return this.refusal === undefined ? undefined : new LockConfigError('nodes', this.refusal);
   }
 
-  /** The numbers of the quorum; undefined while no member has told them. */
+  /** The numbers of the quorum; undefined before a member has reported them. */
   get numbers(): Numbers | undefined {
     return numbersOf(this.told, quorumOf(this.members.length)) ?? this.remembered;
   }
 
-  /** The one in the middle of the members' clocks, µs. Undefined while too few members have reported. */
+  /** The median of the members' clocks, µs. Undefined if fewer than a majority have reported. */
   get time(): number | undefined {
     const clocks = this.standings.flatMap((standing) => standing?.clock ?? []).sort((a, b) => a - b);
     if (clocks.length < quorumOf(this.members.length)) return undefined;
-    // For an even number of clocks: the earlier one of the two in the middle.
+    // The lower median, if the number of clocks is even.
     return ((clocks[Math.ceil(clocks.length / 2) - 1] ?? 0) + now()) * 1_000;
   }
 
@@ -74,7 +80,7 @@ export class Charters {
     return this.votes(index);
   }
 
-  /** ms until the member's vote counts; undefined while its run is not known. */
+  /** ms until the member's vote counts; undefined if its run is unknown. */
   quarantineOf(index: number): number | undefined {
     const standing = this.current(index);
     if (standing === undefined) return this.withheld[index] === undefined ? undefined : Infinity;
@@ -83,17 +89,17 @@ export class Charters {
     return Math.max(1, (this.votesFrom[index] ?? 0) - monotonicTime());
   }
 
-  /** Why a member never votes: its user has no right to the charter. */
+  /** The reason why a member never votes: its user has no right to the charter. */
   withheldBy(index: number): Error | undefined {
     return this.refusalOf(index)?.cause as Error | undefined;
   }
 
-  /** The same, as the answer to an acquisition. */
+  /** The same reason as an answer to an acquisition. */
   refusalOf(index: number): LockUnavailableError | undefined {
     return this.current(index) === undefined ? this.withheld[index] : undefined;
   }
 
-  /** Looks at one member, also if it has been looked at before. */
+  /** Reads one member's report, even if there is an earlier one. */
   async look(index: number): Promise<void> {
     let looking = this.looking.get(index);
     if (looking === undefined) {
@@ -105,13 +111,13 @@ export class Charters {
     await looking;
   }
 
-  /** Looks at all members, and does what it can for those without a vote. Never so often that it would be a load. */
+  /** Reads the reports of all members, and helps members without a vote to get one. Limits its own frequency. */
   async survey(): Promise<void> {
     if (this.surveying === undefined && monotonicTime() < this.nextSurvey) return;
     this.surveying ??= this.doSurvey().finally(() => {
       this.surveying = undefined;
       const time = monotonicTime();
-      // A moment that has passed is one at which the vote could not be given.
+      // A vote whose moment has passed could not be given then, so it does not hasten the next survey.
       const votesFrom = this.votesFrom.filter((from, index) => from > time && !this.votes(index));
       this.nextSurvey = Math.min(time + this.pause, ...votesFrom);
       this.pause = Math.min(2 * this.pause, LONGEST_PAUSE);
@@ -134,7 +140,7 @@ export class Charters {
     return this.members.flatMap((_, index) => this.current(index)?.charter ?? []);
   }
 
-  /** @throws what the member throws, also where the connection has been lost meanwhile */
+  /** @throws the member's error, or an error if the connection was lost meanwhile */
   private async identify(index: number): Promise<void> {
     const member = this.members[index];
     if (member === undefined) return;
@@ -174,7 +180,7 @@ export class Charters {
     if (!told.every((charter) => charter.names.includes(names))) void this.amendAll({ ...numbers, names });
   }
 
-  /** Each member is another server, and has a charter of the quorum. */
+  /** Whether all members are different servers, and each has a charter of the quorum. */
   private get isWhole(): boolean {
     const runs = new Set(this.members.map((_, index) => this.current(index)?.runId));
     return this.told.length === this.members.length && runs.size === this.members.length;
@@ -202,7 +208,7 @@ export class Charters {
     await round();
     const first = [...this.standings];
     if (members.every((_, index) => this.votes(index))) return;
-    // What the second round reads from members with a vote is younger than each run that the first round has found.
+    // The second report of a member with a vote is newer than every run that the first round has found.
     await round();
     const indexes = [...members.keys()];
     const present = indexes.filter((index) => {
@@ -232,7 +238,10 @@ export class Charters {
     return index === undefined ? undefined : strangerOf(this.members[index]?.node ?? '', known, this.members);
   }
 
-  /** The numbers of the members with a vote, which have forgotten nothing. Without them, the greatest that there are. */
+  /**
+   * The numbers of the members with a vote, which have forgotten nothing. Without such members, the greatest known
+   * numbers.
+   */
   private numbersFrom(voting: readonly number[], isInService: boolean): Numbers {
     const told = numbersOf(voting.flatMap((index) => this.current(index)?.charter ?? []));
     if (told !== undefined) return told;
@@ -243,14 +252,14 @@ export class Charters {
     return { id, longest, allowed: allowed > 0 || isInService ? allowed : this.leaseTime };
   }
 
-  /** Founds the quorum if every member agrees: none of them has been chartered in its present run. */
+  /** Founds the quorum if every member agrees that no member has had a charter in its present run. */
   private async found(): Promise<boolean> {
     const { members, amendment } = this;
     const runs = members.map((_, index) => this.current(index)?.runId ?? '');
     if (runs.includes('')) return false;
     const { id, longest } = this.numbersFrom([], false);
     const proposal = `${id} ${String(longest)};`;
-    // One after the other, in the same order for all services: the first member decides between two founders.
+    // In sequence and in the same order for all services, so that the first member decides between two founders.
     const inOrder = [...members.entries()].sort(([one], [other]) =>
       (runs[one] ?? '') < (runs[other] ?? '') ? -1 : 1,
     );
@@ -263,7 +272,10 @@ export class Charters {
     return true;
   }
 
-  /** Keeps a run from voting until a majority has known it for the time of the longest lease. Then it gets its vote. */
+  /**
+   * Keeps a run from voting until a majority has known it for the time of the longest lease, and then gives it its
+   * vote.
+   */
   private async quarantine(index: number, numbers: Numbers, isInService: boolean): Promise<void> {
     const { members, amendment } = this;
     const member = members[index];

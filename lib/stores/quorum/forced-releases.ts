@@ -10,11 +10,12 @@ import { greatestToken, majorityState } from './majority-state.js';
 import { type Member, quorumOf } from './member.js';
 import type { Presence } from './presence.js';
 
-/**
- * How many tokens local hand-offs may have given out beyond the token that the nodes know: a hand-off takes at least one µs.
- */
+/** Most tokens that local hand-offs may have given beyond the token on the nodes: one per µs. */
 const HANDED_ON = 1_000_000;
-/** The same where the token is ahead of the clocks, which lasts for seconds at most: a hand-off takes ten µs and more. */
+/**
+ * The same for a token that is ahead of the clocks. That state lasts for some seconds at most, with one hand-off per 10
+ * µs.
+ */
 const HANDED_ON_AHEAD = 100_000;
 
 interface ForcedReleasesContext {
@@ -31,7 +32,7 @@ interface ForcedReleasesContext {
 type Told = 'told' | 'taken';
 const TOLD = { value: 'told' } as const;
 
-/** Takes locks away from their holders, on all members. The tokens go on growing. */
+/** Releases locks by force on all members. Later tokens are still greater than all earlier ones. */
 export class ForcedReleases {
   constructor(private readonly context: ForcedReleasesContext) {}
 
@@ -39,18 +40,18 @@ export class ForcedReleases {
     const { releasers } = this.context;
     const states = await askMembers(this.context, name, (store) => store.inspect(name));
     const known = majorityState(states);
-    // Also where no majority holds the lock any more: the owner has been given the token while one did.
+    // Even without a majority that holds the lock now: the owner got its token from one.
     const fencingToken = this.tokenBeyond(greatestToken(states));
     const told = await this.tellToken(name, states, fencingToken);
-    // A silent member carries the command out when it runs again, and another owner may hold the lock by then. A member that
-    // holds the lock and does not know the token would give lesser ones. So these are told to release the hold of the present
-    // owner instead, with the token, for as long as that hold lasts.
+    // A silent member executes the forced release when it runs again, and another owner may hold the lock by then. A
+    // member that holds the lock and does not know the token would give smaller tokens. So both get a release of the
+    // present owner's hold instead, with the token, for as long as that hold lasts.
     const isTold = (index: number) => tally([told[index]], (answer) => answer === 'told') === 1;
     const { members } = this.context;
     const needed = quorumOf(members.length);
     if (tally(told, (answer) => answer === 'told') < needed)
       throw noMajority(name, outcomesOf(members, told), { effect: 'unknown' });
-    // Where the forced release does not arrive, the release of the owner takes the lock back.
+    // If the forced release does not arrive, a release of the owner's hold replaces it.
     const takeBack = (index: number) => {
       const [holder] = stateOf(states[index])?.holders ?? [];
       if (holder === undefined || holder.remainingTime === Infinity) return;
@@ -63,7 +64,7 @@ export class ForcedReleases {
         if (!isTold(index)) void releaser.release({ name, owner, fencingToken }, until);
       });
     }
-    // A member that held nothing has not learned the token. It may have let an owner in since, and that hold stays.
+    // A member without a hold has not learned the token. It may have granted the lock since, and that hold stays.
     const letsGo = states.map((answer, index) => isTold(index) && stateOf(answer) !== null);
     const others = members.filter((_, index) => isTold(index) && letsGo[index] !== true).length;
     if (!letsGo.includes(true)) return false;
@@ -86,26 +87,25 @@ export class ForcedReleases {
   }
 
   /**
-   * A token that is not less than any token that was given out under a hold. A silent member may have given a greater token
-   * than the other members know, by the margin that acquisitions leave between them. But tokens are times of the members'
-   * clocks, which lie within the same margin, and a majority knows of any token beyond these. So a lock that is taken away
-   * again and again does not get further and further ahead of the clocks: a member that has restarted has nothing but its
-   * clock.
+   * A token that is not less than any token given under a hold. A silent member may have given a greater token than the
+   * other members know, by the margin that acquisitions leave between them. But tokens are times of the members'
+   * clocks, which lie within the same margin, and a majority knows any token beyond these. So repeated forced releases
+   * do not drive the tokens further and further ahead of the clocks, which are all that a restarted member has.
    */
   private tokenBeyond(last: number | undefined): number | undefined {
     if (last === undefined) return undefined;
     const { charters, leaseTime } = this.context;
-    // That of the service with the longest lease.
+    // The margin of the service with the longest lease.
     const margin = marginOf(Math.max(leaseTime, charters.numbers?.longest ?? 0));
     const latest = (charters.time ?? Infinity) + margin;
     return Math.ceil(Math.max(last + HANDED_ON_AHEAD, Math.min(last + margin + HANDED_ON, latest)));
   }
 
   /**
-   * Before a lock is taken away, every member that holds it learns that token, so that the next token is greater. The owner
-   * may have released the lock before the request arrives, however late that is. So it asks for the shortest lease: a hold
-   * ends no sooner for it, and one that it makes is over at once.
-   * @returns the answers; a member that holds nothing need not know the token
+   * Before the release, each member that holds the lock learns the token, so that its next token is greater. The owner
+   * may release the lock before this request arrives, however late. So the request asks for the shortest lease: it does
+   * not shorten a hold, and a hold that it creates ends at once.
+   * @returns the answers; a member without a hold need not know the token
    */
   private async tellToken(
     name: string,
@@ -121,13 +121,13 @@ export class ForcedReleases {
       if (leastToken === undefined) return TOLD;
       const asked = member.store.acquire({ name, owner: holder.owner, leaseTime: 1, leastToken });
       const reply = await presence.unlessAbsent(index, presence.observe(index, asked));
-      // Undefined where it is silent now. Refused where another owner has come in.
+      // Undefined for a member that is silent now. A refusal means another owner.
       return reply && { value: reply.granted ? 'told' : 'taken' };
     });
     return await Promise.all(telling.map((answer) => answer.catch((error: unknown) => ({ error }))));
   }
 }
 
-/** Undefined for a member that has not answered. */
+/** Undefined for a member without an answer. */
 const stateOf = (answer: Cast<StoredLock | null>[number]): StoredLock | null | undefined =>
   answer !== undefined && 'value' in answer ? answer.value : undefined;

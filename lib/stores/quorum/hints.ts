@@ -2,13 +2,14 @@ import type { Asker } from '../../api/asker.js';
 import { clearTimer, setTimer } from '../../runtime/runtime.js';
 import { quorumOf } from './member.js';
 
-/** How far apart the messages of one forced release may arrive, ms. */
+/** ms within which the messages of one forced release arrive. */
 const APART = 20;
 
 /**
- * Makes one hint of the messages of several members about one owner. The hint is passed on with the message that completes a
- * majority. Before that, a client that asks finds a majority that still holds the lock, and would give the lock back to the
- * members that have let it go. Fewer messages make a hint too, a moment later: the others may have been lost.
+ * Makes one hint of the messages of several members about one owner. The message that completes a majority triggers the
+ * hint. An earlier hint would make the client ask while a majority still holds the lock, and the client would give the
+ * lock back to the members that have released it. If no majority follows, the hint comes after APART, because the other
+ * messages may be lost.
  */
 export class Hints {
   /** By owner. */

@@ -1,35 +1,35 @@
 import { now } from '../../runtime/clock.js';
 import { TransientMap } from '../../store/transient-map.js';
 
-/** What a quorum store remembers of one owner's locks. */
+/** The record of one owner's locks on the members. */
 export class Holding {
   /** The last fencing token of each name. */
   readonly fencingTokens = new Map<string, number>();
-  /** The names that the owner has given up. Nothing may be taken for them any more. */
+  /** The names that the owner has released. No request may take them again. */
   readonly released = new Set<string>();
-  /** Of each member, whether it may hold something for the owner. */
+  /** By member, whether it may hold a lock for the owner. */
   private readonly holds: boolean[] = [];
-  /** Of each member, how many requests have no answer. Such a request may arrive after a release, and after later requests. */
+  /** By member, the number of requests without an answer. Such a request may arrive after a release or a later request. */
   private readonly unanswered: number[] = [];
-  /** When the members have forgotten everything, ms on the monotonic clock. */
+  /** The moment by which the members have forgotten all holds, ms on the monotonic clock. */
   until: number;
 
   constructor(readonly leaseTime: number) {
     this.until = now() + leaseTime;
   }
 
-  /** The member is being asked to take something for the owner. */
+  /** Called before a request that takes a lock at a member. */
   ask(index: number): void {
     this.holds[index] = true;
     this.unanswered[index] = (this.unanswered[index] ?? 0) + 1;
   }
 
-  /** The member has answered one of the requests, or that request has certainly not been sent. */
+  /** Called after an answer, or if the request was certainly not sent. */
   answered(index: number): void {
     this.unanswered[index] = (this.unanswered[index] ?? 0) - 1;
   }
 
-  /** The same, and the member has taken nothing, and held nothing before. */
+  /** As `answered`, if the member has taken nothing and held nothing before. */
   refused(index: number): void {
     this.answered(index);
     this.holds[index] = this.isUnsureOf(index);
@@ -39,7 +39,7 @@ export class Holding {
     return this.holds[index] === true;
   }
 
-  /** The effect of a request is not certain. */
+  /** Whether a request without an answer may still take effect. */
   isUnsureOf(index: number): boolean {
     return (this.unanswered[index] ?? 0) > 0;
   }
@@ -49,7 +49,7 @@ export class Holding {
   }
 }
 
-/** By owner. An owner sends nothing when its lease just ends, so ended holdings are removed from time to time. */
+/** By owner. An owner whose lease simply ends sends nothing, so ended holdings are removed from time to time. */
 export class Holdings {
   private readonly holdings = new TransientMap<string, Holding>();
   private sweepAt = 1_000;

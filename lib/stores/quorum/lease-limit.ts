@@ -5,15 +5,15 @@ import { ANSWER_TIME, askAll } from './ask-all.js';
 import type { Charters } from './charters.js';
 import type { Member } from './member.js';
 
-/** ms for which nothing is asked again after a raise that has failed. */
+/** ms of rest after a failed raise. */
 const PAUSE = 50;
-/** How often a process that knows no charter looks for one, and the pause between, ms. */
+/** Number of surveys of a process that knows no charter, and the pause between them, ms. */
 const LOOKS = 3;
 const FOUNDING = 25;
 
 /**
- * How long a hold may last. More counts only once every member has acknowledged it: then each member that has not restarted
- * tells how long a restarted one has to wait. Not one of these steps is on the way of an acquisition that asks for less.
+ * The longest hold. A longer one counts only after every member has acknowledged it: then each member that has not
+ * restarted knows how long a restarted member must wait. Acquisitions below the limit need none of these steps.
  */
 export class QuorumLeaseLimit implements LeaseLimit {
   private readonly raising = new Map<number, Promise<boolean>>();
@@ -35,7 +35,6 @@ export class QuorumLeaseLimit implements LeaseLimit {
     return this.charters.conflict ?? (isAllowed ? undefined : this.refusal(name, leaseTime));
   }
 
-  /** The error for a hold of that length. */
   refusal(name: string, leaseTime: number): LockUnavailableError {
     const { most } = this;
     const cause = new Error(
@@ -45,7 +44,7 @@ export class QuorumLeaseLimit implements LeaseLimit {
     return new LockUnavailableError(name, { cause, effect: 'refused' });
   }
 
-  /** Asks the members for a hold of this length. */
+  /** Asks the members to allow holds of this length. */
   isAllowed(leaseTime: number): Promise<boolean> {
     let raising = this.raising.get(leaseTime);
     if (raising === undefined) {
@@ -61,7 +60,7 @@ export class QuorumLeaseLimit implements LeaseLimit {
       await askAll(members, (_, index) => charters.look(index), ANSWER_TIME);
       const isStrange = members.some((_, index) => (charters.quarantineOf(index) ?? 0) > 0);
       if (isStrange || charters.allowed < leaseTime) await charters.survey();
-      // Another process may just be founding the quorum.
+      // Another process may be founding the quorum.
       for (let looks = 1; charters.numbers === undefined && looks < LOOKS; looks++) {
         await sleep(FOUNDING);
         await charters.survey();
@@ -73,8 +72,8 @@ export class QuorumLeaseLimit implements LeaseLimit {
       return false;
     const generations = members.map(({ generation }) => generation);
     const raised = { id: numbers.id, size: members.length, longest: leaseTime, allowed: 0 };
-    // At the end of the first round each member had acknowledged it in the run in which it does so again in the second one. So
-    // there was a moment in which all of them had.
+    // By the end of the first round, each member has acknowledged it in the run in which it does so again in the second
+    // round. So there was a moment at which all members had.
     for (let round = 1; round <= 2; round++) {
       const answers = await askAll(members, (member) => member.amend(raised), Infinity);
       const isMissing = (index: number) => {

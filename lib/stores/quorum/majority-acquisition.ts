@@ -16,14 +16,14 @@ import { isTakenBack, isTimeout, type Presence } from './presence.js';
 type Grant = Extract<AcquireAllReply, { granted: true }>;
 type Refusal = Extract<AcquireAllReply, { granted: false }>;
 
-/** How long a failed attempt waits for the other answers, in order to report them, ms. */
+/** ms for which a failed attempt waits for further answers, in order to report them. */
 const LAST_WORD = 50;
-/** The longest pause after a split vote although one member was asked first, ms. */
+/** Longest pause, ms, after a split vote in spite of a member that was asked first. */
 const RETREAT = 20;
-/** After how long at the latest a lock is asked for again if no majority knows a holder of it, ms. */
+/** Longest time, ms, until the next request if no majority knows a holder of the lock. */
 const SPLIT_POLL = 500;
 
-/** What an acquisition needs from its store. */
+/** The part of the store that an acquisition uses. */
 export interface MajorityAcquisitionContext {
   readonly members: readonly Member[];
   /** The lease time of the module, ms. */
@@ -33,17 +33,17 @@ export interface MajorityAcquisitionContext {
   readonly contention: Contention;
 }
 
-/** One member's part in an attempt. */
+/** The part of one member in an attempt. */
 interface Seat {
   readonly member: Member;
   readonly index: number;
-  /** Undefined until the member has been asked. */
+  /** Undefined before the request. */
   reply: Promise<AcquireAllReply> | undefined;
-  /** The connection generation in which the member was asked. */
+  /** The connection generation of the request. */
   generation: number | undefined;
 }
 
-/** One attempt of one owner: granted by a majority, or taken back from all members. */
+/** One attempt of one owner: a majority grants it, or all members get a release. */
 export class MajorityAcquisition<A extends { readonly granted: boolean }> {
   private readonly seats: readonly Seat[];
   private readonly needed: number;
@@ -55,7 +55,7 @@ export class MajorityAcquisition<A extends { readonly granted: boolean }> {
     /** Asks one member for the locks. */
     private readonly send: (store: LockStore, leastToken: number | undefined) => Promise<A>,
     private readonly read: (answer: A) => AcquireAllReply,
-    /** Makes sure that one member gives the locks up. */
+    /** Ensures that one member releases the locks. */
     private readonly giveUp: (index: number, insist: boolean) => void,
   ) {
     this.seats = context.members.map((member, index) => {
@@ -65,8 +65,8 @@ export class MajorityAcquisition<A extends { readonly granted: boolean }> {
   }
 
   /**
-   * @throws LockUnavailableError with each node's answer when there are too few answers
-   * @throws LockKindMismatchError when a node holds something else under the name
+   * @throws LockUnavailableError with each node's answer if there are too few answers
+   * @throws LockKindMismatchError if a node has another kind of value under the name
    */
   async run(): Promise<AcquireAllReply> {
     const { presence, contention } = this.context;
@@ -93,7 +93,7 @@ export class MajorityAcquisition<A extends { readonly granted: boolean }> {
       const { refusals, grants } = result;
       if (new Set(refusals.map(({ name }) => name)).size === 1)
         return await this.refuse(refusals, grants, isRace);
-      // The first answers decide this, but they name different locks. The other answers show which lock is in the way of a
+      // The first answers decide, but name different locks. Further answers show which lock keeps the owner from a
       // majority.
       const cast = await this.lastWords(votes);
       const all = cast.flatMap((vote) => (vote?.outcome === 'taken' ? [vote.refusal] : []));
@@ -103,8 +103,8 @@ export class MajorityAcquisition<A extends { readonly granted: boolean }> {
   }
 
   /**
-   * Asks one member, the first one that answers. All processes ask the members in the same order. So in most cases one
-   * process is granted the lock by that member and has no rival at the other members.
+   * Asks the first member that answers. All processes ask the members in the same order, so the process that gets this
+   * grant mostly has no rival at the other members.
    * @returns the refusal of the member
    */
   private async askOne(): Promise<Refusal | undefined> {
@@ -115,7 +115,7 @@ export class MajorityAcquisition<A extends { readonly granted: boolean }> {
     for (const seat of this.seats) {
       if (this.isUnwanted) return undefined;
       if (presence.isAbsent(seat.index)) continue;
-      // A member that is silent or fails decides nothing.
+      // A silent or failed member decides nothing.
       const reply = await presence.unlessAbsent(seat.index, this.ask(seat)).catch(() => undefined);
       if (reply === undefined) continue;
       if (reply.granted) return undefined;
@@ -125,7 +125,7 @@ export class MajorityAcquisition<A extends { readonly granted: boolean }> {
     return undefined;
   }
 
-  /** The locks have been given up while the requests were under way: no request may be sent behind the release. */
+  /** Whether the caller has released the locks during the requests. A further request would arrive after the release. */
   private get isUnwanted(): boolean {
     return this.holding.released.size > 0;
   }
@@ -142,7 +142,7 @@ export class MajorityAcquisition<A extends { readonly granted: boolean }> {
       : Promise.reject(this.notAsked(seat)));
   }
 
-  /** Where a majority is present, waiting for a connection would only delay the answer. */
+  /** If a majority is present, a wait for another connection would only delay the answer. */
   private isWorthAsking({ member }: Seat): boolean {
     return !this.isUnwanted && !(member.isDown && this.hasMajority);
   }
@@ -153,7 +153,7 @@ export class MajorityAcquisition<A extends { readonly granted: boolean }> {
     return new LockUnavailableError(name, { cause: new Error('given up'), effect: 'refused' });
   }
 
-  /** The answer is noted before any other code learns of it: a release that is answered behind it looks at the note. */
+  /** Records the answer before its caller sees it, because a later release reads the record. */
   private sendTo({ member, index }: Seat, leastToken: number | undefined): Promise<AcquireAllReply> {
     const { holding } = this;
     const { presence } = this.context;
@@ -178,11 +178,11 @@ export class MajorityAcquisition<A extends { readonly granted: boolean }> {
     );
   }
 
-  /** Not an async function: each node of each acquisition would cost some promises more. */
+  /** Not an async function, which would cost several promises per node and acquisition. */
   private poll(seat: Seat): Promise<Vote<Grant, Refusal>> {
     const { member, index } = seat;
     const asked = this.ask(seat);
-    // Both are asked at the same time over the same connection, so that one server answers both.
+    // The charter is requested at the same time over the same connection, so that one server answers both requests.
     const { charters } = this.context;
     const admitted =
       this.holding.mayBeHeldBy(index) &&
@@ -203,13 +203,13 @@ export class MajorityAcquisition<A extends { readonly granted: boolean }> {
   }
 
   /**
-   * The tokens are the greatest that the members have given. The next majority has one of these members in common. That
-   * member then gives a greater token: it has learned this token with the release, or the lease has ended, and the member's
-   * clock has gone on by that time. Only a member with a clock that is further behind has to be told at once. The margin
-   * does not grow with longer leases, because a lease that is taken away by force ends early, and a forced release adds the
-   * margin of the module. A token that is ahead of the clocks by more than the margin is not from a clock, or is from a fast
-   * clock. The clock of another member may not reach it by the end of the lease, so all members are told.
-   * @returns undefined when too few members could be told
+   * The tokens are the greatest that the members have given. The next majority includes one of these members, and that
+   * member then gives a greater token: it has learned this token with the release, or the lease has ended and its clock
+   * has advanced by that time. Only a member whose clock is further behind must learn the token now. The margin does
+   * not grow with longer leases, because a forced release ends such a lease early, and adds the module's margin itself.
+   * A token that is ahead of the clocks by more than the margin comes from a fast clock, or from no clock. Other clocks
+   * may not reach it by the end of the lease, so all members learn it.
+   * @returns undefined if too few members have learned it
    */
   private async agree(grants: ReadonlyMap<number, Grant>): Promise<readonly number[] | undefined> {
     const { names, leaseTime } = this.request;
@@ -231,7 +231,7 @@ export class MajorityAcquisition<A extends { readonly granted: boolean }> {
     return agreed.enough ? tokens : undefined;
   }
 
-  /** Sends the releases at once, behind the requests that are still under way. */
+  /** Sends the releases at once, after the requests under way. */
   private takeBack(): void {
     const { holding } = this;
     for (const { reply, index } of this.seats) {
@@ -245,8 +245,8 @@ export class MajorityAcquisition<A extends { readonly granted: boolean }> {
   }
 
   /**
-   * Each member names the first lock that is in its way. A lock that alone keeps the owner from a majority is the answer,
-   * with the end and the holder that the members report for it. A stray hold on a minority says nothing about that lock.
+   * Each member names the first busy lock. The answer is the lock that alone keeps the owner from a majority, with the
+   * end and the holder that the members report. A stray hold on a minority says nothing about that lock.
    */
   private async refuse(refusals: readonly Refusal[], grants: number, isRace: boolean): Promise<Refusal> {
     const { needed, holding } = this;
@@ -265,10 +265,10 @@ export class MajorityAcquisition<A extends { readonly granted: boolean }> {
     const split = agreeing + pending < needed;
     if (split) contention.expect(names);
     else contention.decided(names, false);
-    // Each contender that has got a part of the members gives it up. The contenders have not asked the same member first, so
-    // without a pause they would meet again at the next attempt.
+    // Each contender releases its part of the members. They have not asked the same member first, so without a pause
+    // they would collide again.
     if (split && isRace) await sleep(random() * RETREAT);
-    // So many of these holds have to end before a majority is free.
+    // A majority is free after the end of this many holds.
     const ends = voices.map(({ retryAfter }) => retryAfter).sort((a, b) => a - b);
     const end = ends[needed - (members.length - unknown - voices.length) - 1] ?? ends.at(-1) ?? 0;
     return {
@@ -280,7 +280,7 @@ export class MajorityAcquisition<A extends { readonly granted: boolean }> {
     };
   }
 
-  /** The decision comes before some answers, and most of these are on their way: their nodes have no fault to report. */
+  /** The decision may precede some answers. Most of these are on their way, and their nodes have no fault to report. */
   private async lastWords(
     votes: readonly Promise<Vote<Grant, Refusal>>[],
   ): Promise<readonly (Vote<Grant, Refusal> | undefined)[]> {
@@ -296,15 +296,15 @@ export class MajorityAcquisition<A extends { readonly granted: boolean }> {
     const outcomes = this.context.members.map(({ node }, index) => outcomeOf(node, cast[index]));
     const mismatch = outcomes.map(({ error }) => error).find(isLockKindMismatchError);
     if (mismatch !== undefined) return mismatch;
-    // Everything that may have been granted is being taken back.
+    // Every possible grant is being released.
     return noMajority(this.request.names.join(','), outcomes, { effect: 'refused' });
   }
 }
 
-/** By how much the tokens that members give out at the same time may differ, µs. */
+/** Greatest difference, µs, of the tokens that members give at the same time. */
 export const marginOf = (leaseTime: number): number => (leaseTime * 1_000) / 2;
 
-/** The error for an operation that too few members were able to carry out. */
+/** The error for an operation without a majority. */
 export function noMajority(
   name: string | undefined,
   outcomes: readonly NodeOutcome[],

@@ -22,7 +22,7 @@ interface MajorityRenewalsContext {
   readonly presence: Presence;
 }
 
-/** Renews holds on all members. A hold lasts for as long as a majority keeps it. */
+/** Renews holds on all members. A hold lasts while a majority keeps it. */
 export class MajorityRenewals {
   private readonly needed: number;
 
@@ -36,7 +36,7 @@ export class MajorityRenewals {
       return requests.map((one) => this.renewLonger(one));
     const answers = members.map(({ store }) => store.renew(requests));
     answers.forEach(([first], index) => {
-      // The requests to one member are sent together, so one of the answers shows that the member answers.
+      // The requests to one member are sent together, so one answer shows that the member answers.
       if (first !== undefined) void presence.observe(index, first);
     });
     return requests.map(async (request, n) => {
@@ -58,7 +58,7 @@ export class MajorityRenewals {
     return (await this.renew([request])[0]) ?? 'deleted';
   }
 
-  /** Only members that still held the lock count. A member that has not answered says nothing. */
+  /** Counts only members that still have the lock. A member without an answer says nothing. */
   private count(cast: RenewalCast): { state: Found<HoldState> } | { cast: RenewalCast } | undefined {
     if (tally(cast, (state) => state === 'held') >= this.needed) return { state: 'held' };
     if (tally(cast, (state) => state !== 'held') > this.context.members.length - this.needed) {
@@ -67,9 +67,7 @@ export class MajorityRenewals {
     return cast.includes(undefined) ? undefined : { cast };
   }
 
-  /**
-   * A majority holds the lock. A member that does not, because it was unreachable or has restarted, is asked to take it.
-   */
+  /** A majority has the lock. Asks the other members to take it: they were unreachable, or have restarted. */
   private topUp(
     { name, owner, leaseTime }: RenewRequest,
     states: readonly Promise<Found<HoldState>>[],
@@ -81,8 +79,8 @@ export class MajorityRenewals {
       answer.then(
         async (state) => {
           if (state !== 'deleted' || holding.released.has(name)) return;
-          // The member holds the lock for as long as the others do, and no longer: the renewal may only have asked for the
-          // state, and the answer may be late.
+          // The hold at this member must end with the others: the renewal may only have asked for the state, and the
+          // answer may be late.
           const left = Math.floor(holding.until - now());
           if (left <= 0) return;
           const leastToken = holding.fencingTokens.get(name);
@@ -92,7 +90,7 @@ export class MajorityRenewals {
               holding.answered(index);
             },
             (error: unknown) => {
-              // Else a later release is going to be repeated.
+              // If the effect is unknown, a later release is repeated.
               if (isLockUnavailableError(error) && error.effect === 'refused') holding.answered(index);
             },
           );
@@ -103,8 +101,8 @@ export class MajorityRenewals {
   }
 
   /**
-   * The lock is lost, because too few members still hold it. These members would keep it for a whole lease, and for no
-   * owner.
+   * The lock is lost, because too few members have it. Without a release, these members would keep it for a whole lease
+   * without an owner.
    */
   private giveUpRest({ name, owner, leaseTime }: RenewRequest): void {
     const holding = this.context.holdings.get(owner);
@@ -112,7 +110,7 @@ export class MajorityRenewals {
     const fencingToken = holding?.fencingTokens.get(name);
     const until = Math.max(now() + leaseTime, holding?.until ?? 0);
     this.context.releasers.forEach((releaser, index) => {
-      // A top-up that is still under way may arrive after the release.
+      // A top-up under way may arrive after the release.
       const insist = holding?.isUnsureOf(index) === true;
       void releaser.release({ name, owner, fencingToken }, until, { insist });
     });

@@ -5,8 +5,8 @@ import { quorumOf } from './member.js';
 type Cast = readonly (NodeAnswer<StoredLock | null> | undefined)[];
 
 /**
- * The lock as a majority holds it. An owner holds it if the members that name this owner, together with the members that
- * have not answered, are a majority. Else the lock is free.
+ * The state of the lock by majority. An owner holds it if the members that name this owner, together with the members
+ * without an answer, are a majority. Otherwise the lock is free.
  */
 export function majorityState(cast: Cast): StoredLock | null {
   const answers = cast.flatMap((answer) => (answer !== undefined && 'value' in answer ? [answer.value] : []));
@@ -40,7 +40,7 @@ export function majorityState(cast: Cast): StoredLock | null {
   };
 }
 
-/** The greatest token that the members tell of the lock, also where no majority holds it. */
+/** The greatest token that any member reports for the lock. */
 export function greatestToken(cast: Cast): number | undefined {
   return greatest(
     cast.map((answer) =>

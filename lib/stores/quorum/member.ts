@@ -1,6 +1,6 @@
 import type { LockStore, StoreQueues } from '../../store/lock-store.js';
 
-/** The store of a member has queues: their messages tell of holds that have been taken away. */
+/** The store of a member has queues, whose messages report holds that were released by force. */
 export type MemberStore = LockStore & { readonly queues: StoreQueues };
 
 /** One of the independent nodes of a quorum. */
@@ -9,58 +9,58 @@ export interface Member {
   readonly node: string;
   readonly store: MemberStore;
   /**
-   * The connection generation: another number after every lost connection, because another server may be behind it since.
-   * One connection leads to one run of a server.
+   * Changes with every lost connection, because the next connection may lead to another server. One connection leads to
+   * one run of a server.
    */
   readonly generation: number;
-  /** The connection is lost, or could not be made: nothing can be sent. False until that is known. */
+  /** Whether the connection is lost or could not be made, so that no command can be sent. False if unknown. */
   readonly isDown: boolean;
-  /** Why nothing can be sent, as the member's store would report it for a command on `name`. */
+  /** The error that the member's store would report for a command on `name`. */
   outage(name: string): Error;
-  /** Asks the server for its run, its clock and its charter. */
+  /** Reads the run, the clock and the charter of the server. */
   identify(): Promise<Identity>;
-  /** Adds to the charter. Numbers only grow, and an id is never replaced. @returns what the charter is then */
+  /** Adds to the charter. Numbers only grow, and an id is never replaced. @returns the charter after that */
   amend(amendment: Amendment): Promise<Charter | undefined>;
-  /** @returns whether the process may found the quorum, as far as this member is concerned */
+  /** @returns whether this member lets the process found the quorum */
   propose(id: string, run: string, proposal: string): Promise<boolean>;
-  /** Notes that there is this run of some member. @returns ms for which this member has known that */
+  /** Notes a run of any member. @returns ms for which this member has known the run */
   witness(run: string): Promise<number>;
   /** Removes the note. */
   forget(run: string): Promise<void>;
 }
 
-/** What a member remembers of its quorum. */
+/** The record of a quorum on each member. */
 export interface Charter {
   readonly id: string;
   /** The number of members. */
   readonly size: number;
-  /** ms: every lease that a restarted member may have forgotten has ended after this time. */
+  /** ms after which every lease has ended that a restarted member may have forgotten. */
   readonly longest: number;
-  /** ms: each member has acknowledged a `longest` of at least this. No hold lasts longer. */
+  /** ms; the longest hold. Each member has acknowledged at least this as `longest`. */
   readonly allowed: number;
   /** Lists of names under which services know the members. */
   readonly names: readonly string[];
   /** The run that has a vote. */
   readonly run: string | undefined;
-  /** A run that must not vote yet, as a process in service has found it. */
+  /** A run that must not vote yet, noted by a process in service. */
   readonly quarantined: string | undefined;
 }
 
 export interface Amendment extends Pick<Charter, 'id' | 'size' | 'longest' | 'allowed'> {
-  /** One list of names, sorted. Undefined makes no charter. */
+  /** One list of names, sorted. If undefined, no charter is made. */
   readonly names?: string | undefined;
   readonly run?: string | undefined;
   readonly quarantined?: string | undefined;
-  /** What a founder has proposed. Nothing is added where another proposal has followed. */
+  /** The proposal of a founder. Nothing is added if another proposal has followed. */
   readonly proposal?: string | undefined;
 }
 
 export interface Identity {
-  /** Distinguishes a server from itself after a restart. Undefined where the server does not report it. */
+  /** Distinguishes the runs of a server before and after a restart. Undefined if the server does not report it. */
   readonly runId: string | undefined;
   /** The server's time of day, ms. */
   readonly time: number;
-  /** Undefined where the server has none. */
+  /** Undefined if the server has no charter. */
   readonly charter: Charter | undefined;
 }
 

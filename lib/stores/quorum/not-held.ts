@@ -1,7 +1,10 @@
 import { isLockKindMismatchError, type LockKindMismatchError, type Found } from '../../api/errors.js';
 import type { NodeAnswer } from './ballot.js';
 
-/** Why a majority does not hold a lock, by the most specific answer: something else, then another owner, then no owner. */
+/**
+ * The most specific reason why a majority does not hold a lock: another kind of value, then another owner, then no
+ * owner.
+ */
 export function whyNotHeld(
   cast: readonly (NodeAnswer<Found<string>> | undefined)[],
 ): Found<'taken' | 'deleted'> {
@@ -10,7 +13,7 @@ export function whyNotHeld(
   return mismatch ?? (values.includes('taken') ? 'taken' : 'deleted');
 }
 
-/** The error of a member that has found something else under the name of the lock, if there is one. */
+/** The error of a member that has another kind of value under the name of the lock. */
 export function mismatchAmong(
   cast: readonly (NodeAnswer<unknown> | undefined)[],
 ): LockKindMismatchError | undefined {

@@ -2,30 +2,28 @@ import { isLockUnavailableError } from '../../api/errors.js';
 import { afterInput, clearTimer, monotonicTime, setTimer } from '../../runtime/runtime.js';
 import type { Member } from './member.js';
 
-/**
- * A member is silent when an answer is late by so many of its usual round trips, but not sooner or later than this, ms.
- */
+/** A member is silent when an answer is late by this number of its usual round trips, within these limits, ms. */
 const ROUND_TRIPS = 8;
 const SOONEST = 40;
 const LATEST = 250;
 /** The weight of one answer in the usual round trip. */
 const WEIGHT = 1 / 8;
 
-/** What is known of one member. */
+/** The record of one member. */
 interface Attendance {
   silent: boolean;
   /** The usual time from a request to its answer, ms. */
   roundTrip: number | undefined;
-  /** The number of requests that have not been answered. */
+  /** The number of requests without an answer. */
   unanswered: number;
-  /** When the member last answered anything. */
+  /** The moment of the member's last answer. */
   answeredAt: number;
 }
 
 /**
- * Which members answer. A member with a lost connection is known to be down. A member is silent from the moment in which an
- * answer is late until it answers anything again: its server may be frozen, or the network may drop what is sent. A member
- * that is down or silent is absent. Safety does not depend on this: it only decides which answers are waited for.
+ * Knows which members answer. A member is down if its connection is lost. A member is silent from a late answer until
+ * its next answer: its server may be frozen, or the network may drop packets. A member that is down or silent is
+ * absent. Safety does not depend on this: it only decides which answers a request waits for.
  */
 export class Presence {
   private readonly attendance: readonly Attendance[];
@@ -39,7 +37,7 @@ export class Presence {
     }));
   }
 
-  /** Learns from the answer to a request that is sent now. */
+  /** Learns from the answer to a request that is being sent. */
   observe<T>(index: number, answer: Promise<T>): Promise<T> {
     const sentAt = this.asked(index);
     answer.then(
@@ -54,8 +52,8 @@ export class Presence {
   }
 
   /**
-   * A request is sent now.
-   * @returns the moment, for `answered` or `failed`, one of which has to follow
+   * Records that a request is being sent.
+   * @returns the moment for the call of `answered` or `failed` that must follow
    */
   asked(index: number): number {
     const of = this.attendance[index];
@@ -88,7 +86,7 @@ export class Presence {
     return [...this.members.keys()].filter((index) => !this.isAbsent(index));
   }
 
-  /** @returns the answer; undefined when the member has become absent before it */
+  /** @returns the answer; undefined if the member becomes absent before it */
   unlessAbsent<T>(index: number, answer: Promise<T>): Promise<T | undefined> {
     return new Promise((resolve, reject) => {
       const stop = this.onAbsence(index, () => {
@@ -99,8 +97,8 @@ export class Presence {
   }
 
   /**
-   * Calls back when the member has become absent, unless the returned function is called before. Only for a member that
-   * keeps a request waiting.
+   * Calls back when the member becomes absent. Use it only for a member that keeps a request waiting.
+   * @returns a function that ends the watch
    */
   onAbsence(index: number, callback: () => void): () => void {
     const of = this.attendance[index];
@@ -109,11 +107,10 @@ export class Presence {
     const wait = () => {
       const since = monotonicTime();
       timer = setTimer(() => {
-        // After a busy moment of this process the timers run first. An answer that has already arrived is read only after
-        // them.
+        // After a busy moment of this process, timers run before answers that have already arrived.
         afterInput(() => {
           if (over) return;
-          // The member still answers earlier requests, or the wait is for something else.
+          // The member answers earlier requests, or the wait is for something else.
           if (of === undefined || of.unanswered === 0 || of.answeredAt > since) {
             wait();
             return;
@@ -131,10 +128,10 @@ export class Presence {
   }
 }
 
-/** Compares the name, because the member may come from another copy of this package. */
+/** By name, because the member may come from another copy of this package. */
 export const isTimeout = (error: unknown): boolean => causeOf(error) === 'CommandTimeout';
 
-/** The request was given up before the member could carry it out, which is not a fault of the member. */
+/** Whether the caller gave the request up before the member could execute it, which is no fault of the member. */
 export const isTakenBack = (error: unknown): boolean => causeOf(error) === 'TakenBack';
 
 function causeOf(error: unknown): string | undefined {

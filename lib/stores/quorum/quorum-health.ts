@@ -8,7 +8,7 @@ const NO_RUN = 'it withholds its run id (INFO), so it never votes: it may have r
 const RESTARTED =
   'it has restarted, and does not vote before every lease that it may have forgotten has ended';
 
-/** @returns `down` where so few members can vote that no lock can be taken */
+/** @returns `down` if too few members can vote to grant a lock */
 export function quorumHealth(reports: readonly StoreHealth[], charters: Charters): StoreHealth {
   const { conflict, numbers } = charters;
   const nodes = reports.flatMap((report, index) =>

@@ -9,17 +9,17 @@ interface Context {
   readonly presence: Presence;
 }
 
-/** A member that has told all of its names. */
+/** A member that has listed all of its names. */
 interface Told {
   readonly index: number;
-  /** When it began to, by its clock, ms. */
+  /** The begin of its list, by its own clock, ms. */
   readonly begun: number;
 }
 
-/** How far a listing has come. */
+/** The progress of a listing. */
 interface Position {
   readonly told: readonly Told[];
-  /** The member that has told a part of them, and its cursor. */
+  /** The member that has listed a part of its names, and its cursor. */
   readonly reading: { readonly index: number; readonly at: string } | undefined;
 }
 
@@ -29,8 +29,8 @@ interface Answer {
 }
 
 /**
- * Names the locks of a quorum, one member after the other, until so many have told theirs that any majority has one of them.
- * Whether a majority has a lock is found out when it is inspected.
+ * Lists the locks of a quorum, one member after the other, until so many have listed theirs that any majority includes
+ * one of them. The inspection of a lock shows whether a majority has it.
  */
 export function quorumListing({ members, presence }: Context): StoreListing {
   const needed = members.length - quorumOf(members.length) + 1;
@@ -64,7 +64,7 @@ export function quorumListing({ members, presence }: Context): StoreListing {
     },
   };
 
-  /** The members that have names to tell: first the one that is being read, last those that are absent. */
+  /** The members with names left: first the one in progress, last the absent ones. */
   function inOrder(told: readonly Told[], reading: number | undefined): number[] {
     const left = [...members.keys()].filter((index) => index !== reading && !isTold(told, index));
     const present = left.filter((index) => !presence.isAbsent(index));
@@ -73,8 +73,8 @@ export function quorumListing({ members, presence }: Context): StoreListing {
   }
 
   /**
-   * A member that becomes absent before it answers is passed over. Where no other member answers, it is waited for: it may only
-   * be slow, as while its connection is being made.
+   * Passes over a member that becomes absent before its answer. If no other member answers, it waits for that member,
+   * which may only be slow, as during a reconnection.
    */
   async function firstAnswer(
     order: readonly number[],
@@ -95,8 +95,9 @@ export function quorumListing({ members, presence }: Context): StoreListing {
   }
 
   /**
-   * Whether one of these members has named it already: it has held the lock since before it told its names. A member that has got the
-   * lock later, as after a restart, has not. One that is absent now may have: then the lock is named twice.
+   * Whether one of these members has listed the lock already, because it has held it since before its list. A member
+   * that got the lock later, for instance after a restart, has not. An absent member may have, and then the lock is
+   * listed twice.
    */
   async function isNamedBy(told: readonly Told[], name: string): Promise<boolean> {
     const named = told.map(async ({ index, begun }) => {

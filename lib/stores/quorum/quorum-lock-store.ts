@@ -46,8 +46,9 @@ const NO_QUEUES =
   'of queues is not a queue. Use connection for these';
 
 /**
- * Redlock: plain locks on several independent masters. A lock is held by the owner to which a majority of the masters has
- * granted it. Each member is a store of its own. All members are asked at once, and each answers in its own time.
+ * Redlock: plain locks on several independent masters. The holder of a lock is the owner to which a majority of the
+ * masters has granted it. Each member has its own store. The members are asked in parallel, and each answers in its own
+ * time.
  */
 export class QuorumLockStore implements LockStore {
   readonly noQueues = NO_QUEUES;
@@ -86,14 +87,15 @@ export class QuorumLockStore implements LockStore {
     members.forEach(({ store }, index) => {
       store.onConnectionChange(({ connected }) => {
         if (!connected) return;
-        // The time of a member that has restarted counts from now on, and a longer lease time is made known before it is asked for.
+        // A restarted member's waiting time counts from its first contact, and all members learn a longer lease time
+        // before a lock needs it.
         void charters.mayVote(index).then(() => limit.isAllowed(leaseTime));
         this.releasers[index]?.hurry();
       });
     });
   }
 
-  // Field by field and not spread, which is slow: each node of each acquisition comes this way.
+  // Field by field, because a spread is slow and each node of each acquisition passes here.
   async acquire({ name, owner, leaseTime, leastToken, queue }: AcquireRequest): Promise<AcquireReply> {
     if (queue !== undefined) throw new LockConfigError('nodes', NO_QUEUES, { key: name });
     const reply = await this.take<AcquireReply>(
@@ -132,7 +134,7 @@ export class QuorumLockStore implements LockStore {
 
   async release(request: ReleaseRequest): Promise<ReleaseReply> {
     const { name, owner, leaseTime, queue } = request;
-    // A lock stays taken for no longer than a hold may last.
+    // A lock stays taken for at most the longest hold.
     const { leaseLimit } = this;
     if ((request.keepFor ?? 0) > leaseLimit.most) await leaseLimit.isAllowed(request.keepFor ?? 0);
     const keepFor = request.keepFor && Math.min(request.keepFor, leaseLimit.most);
@@ -156,7 +158,7 @@ export class QuorumLockStore implements LockStore {
       throw noMajority(name, outcomesOf(this.members, decision.cast), { effect: 'unknown' });
     }
     if (holding?.released.size === holding?.fencingTokens.size) this.holdings.delete(owner);
-    // The lock is free. A member that has not answered, or that an older request may still reach, gets the release until the
+    // The lock is free. A member without an answer, or with an older request under way, gets the release until the
     // lease has ended.
     answers.forEach((answer, index) => {
       const repeat = () => {
@@ -191,7 +193,7 @@ export class QuorumLockStore implements LockStore {
     const votes = (index: number) => this.charters.quarantineOf(index) === 0;
     const wakeUp = new WakeUp(members.length, votes, () => {
       contention.woken(name);
-      // An even number of members is easily split in two halves.
+      // An even number of members is easily split in half.
       if (presence.present().length < members.length) contention.expect([name]);
       onWake();
     });
@@ -239,7 +241,7 @@ export class QuorumLockStore implements LockStore {
     return await this.forcedReleases.release(name, asker);
   }
 
-  /** The message of one member is enough: the client tells of a request once. */
+  /** One member's message is enough, and the client reports each request once. */
   async requestRelease(request: AskRequest): Promise<boolean> {
     const cast = await askMembers(this.context, request.name, async (store) =>
       store.requestRelease?.(request),
@@ -251,7 +253,7 @@ export class QuorumLockStore implements LockStore {
     const { charters } = this;
     const reports = await Promise.all(
       this.members.map(async ({ store }, index) => {
-        // The charter may be another one than before.
+        // The charter may have changed.
         const seen = charters.look(index).then(() => charters.mayVote(index));
         const [report] = await Promise.all([store.health(depth), seen]);
         return report;
@@ -297,7 +299,10 @@ export class QuorumLockStore implements LockStore {
     }
   }
 
-  /** @throws what speaks against a lease of that length. While the members are silent, the attempt says so for each of them */
+  /**
+   * @throws the reason against a lease of that length. If the members are silent, the attempt reports that for each of
+   *   them
+   */
   private async admit(names: readonly string[], leaseTime: number): Promise<void> {
     const { charters, leaseLimit } = this;
     const isAllowed = leaseTime <= charters.allowed || (await leaseLimit.isAllowed(leaseTime));

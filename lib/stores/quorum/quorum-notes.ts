@@ -8,7 +8,7 @@ interface Context {
   readonly presence: Presence;
 }
 
-/** One member that answers is enough: no lock depends on a label. */
+/** One member's answer is enough, because no lock depends on a label. */
 export const quorumLabels = ({ members, presence }: Context): StoreLabels => ({
   keep: async (client, label, time) => {
     await Promise.any(members.map(async ({ store }) => store.labels?.keep(client, label, time)));
@@ -24,7 +24,7 @@ export const quorumLabels = ({ members, presence }: Context): StoreLabels => ({
   },
 });
 
-/** A note counts where a majority has it: a member that has missed some tells of waits that have ended. */
+/** A note counts if a majority has it, because a member that has missed some notes reports waits that have ended. */
 export const quorumWaits = (context: Context): StoreWaits => ({
   keep: async (client, note, time) => {
     await askMembers(context, undefined, async ({ waits }) => waits?.keep(client, note, time));

@@ -6,12 +6,13 @@ interface Ways {
   /** Subscribes at one member. Its messages count only while `isOpen` returns true. */
   open(store: MemberStore, index: number, isOpen: () => boolean): Promise<Subscription>;
   close(): void;
-  /** The error that is thrown when too few members accept the subscription. */
+  /** The error if too few members accept the subscription. */
   refusal(cast: readonly (NodeAnswer<unknown> | undefined)[]): Error;
 }
 
 /**
- * Subscribes at all members, and makes certain of a majority: what reaches a majority of the members reaches one of these.
+ * Subscribes at all members, and succeeds with a majority: an event on a majority of the members then reaches a
+ * subscribed one.
  */
 export async function subscribeAll(members: readonly Member[], ways: Ways): Promise<Subscription> {
   const needed = quorumOf(members.length);

@@ -1,36 +1,33 @@
 import { clearTimer, monotonicTime, random, setTimer } from '../../runtime/runtime.js';
 import { quorumOf } from './member.js';
 
-/**
- * How far apart the messages of one release may arrive, ms, and by how much the waits differ of the clients that fewer
- * messages wake.
- */
+/** ms within which the messages of one release arrive. Also the spread of the waits of clients that a minority wakes. */
 const APART = 10;
 /**
- * The longest time between two wake-ups by a minority, ms, more or less by a random half of it. The time doubles with each
- * one, as long as no majority sends messages.
+ * Longest pause, ms, between two wake-ups by a minority, varied by half of it. The pause doubles with each, until a
+ * majority sends messages.
  */
 const LONGEST_PAUSE = 500;
 
 /**
- * Makes one wake-up of the messages that a release sends from every node. The messages of a majority are enough: then a
- * majority is free. Fewer messages may be a release that other members have not received yet, or the retreat of a client
- * that got a minority. A client that gets only these waits for a moment of random length, so that not all clients meet
- * again. And it waits longer each time: where a majority holds the lock and a minority does not know it, each client that
- * asks gets that minority, and its retreat would wake the next one for as long as the lock is held. A member that does not
- * vote counts for no majority, for the same reason. While the client waits, further members may complete a majority: of
- * nodes in several regions, each sends its message of one release at another time.
+ * Makes one wake-up of the messages that a release sends from every node. Messages of a majority suffice, because then
+ * a majority is free. Fewer messages may come from a release that other members have not received yet, or from a client
+ * that retreats with a minority. After these, the client waits for a random time, so that not all clients collide
+ * again, and for longer each time. Otherwise, if a majority holds the lock and a minority does not know it, each client
+ * would get the minority and wake the next one by its retreat, for as long as the lock is held. A member without a vote
+ * counts for no majority, for the same reason. While the client waits, further members may complete a majority: nodes
+ * in several regions send their messages of one release at different times.
  */
 export class WakeUp {
   private readonly told = new Set<number>();
-  /** How many of them vote. */
+  /** The number of voting members among them. */
   private voices = 0;
-  /** While this timer runs, messages count as those of one release. */
+  /** Runs while messages count as messages of one release. */
   private window: NodeJS.Timeout | undefined;
-  /** A wake-up by a minority that is still to come. */
+  /** A scheduled wake-up by a minority. */
   private waking: NodeJS.Timeout | undefined;
   private pause = 0;
-  /** No wake-up by a minority before that. */
+  /** The earliest moment of the next wake-up by a minority. */
   private restsUntil = 0;
 
   constructor(
@@ -41,7 +38,7 @@ export class WakeUp {
 
   tell(member: number): void {
     if (this.told.has(member)) {
-      // A second message of one node belongs to the next release. Of a minority it tells nothing new.
+      // A second message of one node belongs to the next release. For a minority it is no news.
       if (!this.isMajority) return;
       this.end();
     }
@@ -86,15 +83,15 @@ export class WakeUp {
     this.waking = undefined;
     this.pause = 0;
     this.restsUntil = 0;
-    // The messages that follow may still be of this release.
+    // Further messages may belong to the same release.
     if (this.window === undefined) this.openWindow();
     this.onWake();
   }
 
-  /** Until then, messages that come later make a majority together with those before. */
+  /** Until the wake-up, later messages may complete a majority with the earlier ones. */
   private wakeForMinority(): void {
     const now = monotonicTime();
-    // The clients have been quiet: this is no circle.
+    // After a quiet time, the messages come from no such cycle.
     if (now > this.restsUntil + LONGEST_PAUSE) this.pause = 0;
     this.waking = setTimer(
       () => {
