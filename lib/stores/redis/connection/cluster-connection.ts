@@ -202,18 +202,12 @@ export class ClusterConnection implements Deployment {
   }
 
   async refresh(): Promise<void> {
-    const refreshed = (): Promise<void> =>
-      new Promise((resolve) => {
-        this.client.refreshSlotsCache(() => {
-          resolve();
-        });
-      });
     if (this.client.status !== 'ready') return;
     // Finds out whether the connections have been dropped while they were idle. The client itself would not.
     await this.ownerOf(0)
       ?.send((node) => node.ping())
       .catch(() => undefined);
-    await within(this.commandTimeout, refreshed).catch(() => undefined);
+    await within(this.commandTimeout, () => this.servers.lookUp()).catch(() => undefined);
   }
 
   /** Asks the client to look up which node has which slot. The client does so once at a time. */

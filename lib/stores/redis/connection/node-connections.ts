@@ -82,8 +82,28 @@ export class NodeConnections {
   /** Asks the client to look up which node has which slot. The client does so once at a time. */
   look(): void {
     if (this.client.status !== 'ready' || monotonicTime() - this.lookedAt < PAUSE) return;
+    void this.lookUp();
+  }
+
+  /** As `look`, at once. Resolves with the answer, or when no node gives one. */
+  lookUp(): Promise<void> {
     this.lookedAt = monotonicTime();
-    this.client.refreshSlotsCache();
+    return new Promise((resolve) => {
+      this.client.refreshSlotsCache((error) => {
+        if (error != null) this.tryUnused();
+        resolve();
+      });
+    });
+  }
+
+  /**
+   * No node tells the slots: all of them may have other addresses by now. The client looks for the cluster at its first
+   * addresses only when it has lost its last node. A node to which it has never connected, as to most replicas, is lost
+   * only when that is tried.
+   */
+  private tryUnused(): void {
+    if (this.closed || this.client.status !== 'ready') return;
+    for (const node of this.client.nodes()) if (node.status === 'wait') node.connect().catch(() => undefined);
   }
 
   /**
