@@ -12,7 +12,7 @@ import type { ClusterConnection } from '../connection/cluster-connection.js';
 import { PAUSE } from '../connection/node-connections.js';
 import type { ServerConnection } from '../connection/connection.js';
 import type { Listener, Subscriptions } from '../connection/deployment.js';
-import { NotConnected, replyCode } from '../connection/redis-errors.js';
+import { isPermanent, NotConnected, replyCode } from '../connection/redis-errors.js';
 import { hashTag, slotOf } from '../connection/slots.js';
 import { HEARTBEAT, Subscriber } from './subscriber.js';
 
@@ -30,6 +30,8 @@ interface Post {
 export class ClusterSubscriber implements Subscriptions {
   /** ioredis treats the end of the last sharded subscription as the end of all, so each kind has its own connections. */
   private readonly posts = new Map<string, Post>();
+  /** The posts that could not be opened, because the server does not let this client in. */
+  private readonly refused = new Map<string, Error>();
   private looks: NodeJS.Timeout | undefined;
   private closed = false;
   private readonly stopListening: () => void;
@@ -61,8 +63,12 @@ export class ClusterSubscriber implements Subscriptions {
   }
 
   async obstacle(): Promise<unknown> {
-    const found = await Promise.all([...this.posts.values()].map(({ subscriber }) => subscriber.obstacle()));
-    return found.find((obstacle) => obstacle !== undefined);
+    await this.tryRefused();
+    const posts = [...this.posts];
+    const found = await Promise.all(posts.map(([, { subscriber }]) => subscriber.obstacle()));
+    // The listeners of a connection that has ended meanwhile subscribe again at the right node.
+    const obstacles = posts.flatMap(([name, post], n) => (this.posts.get(name) === post ? [found[n]] : []));
+    return [...obstacles, ...this.refused.values()].find((obstacle) => obstacle !== undefined);
   }
 
   async close(): Promise<void> {
@@ -72,6 +78,17 @@ export class ClusterSubscriber implements Subscriptions {
     const posts = [...this.posts.values()];
     this.posts.clear();
     await Promise.all(posts.map(({ subscriber }) => subscriber.close()));
+  }
+
+  /** Connects again where that was refused. Callers that wait do the same, but there may be none. */
+  private async tryRefused(): Promise<void> {
+    if (this.refused.size === 0 || this.closed) return;
+    const nodes = await this.cluster.nodes().catch(() => []);
+    for (const name of this.refused.keys()) {
+      const owner = nodes.find(({ node }) => [nameOf(node, true), nameOf(node, false)].includes(name));
+      if (owner === undefined) this.refused.delete(name);
+      else this.postAt(owner, name === nameOf(owner.node, true));
+    }
   }
 
   private async postOf(channel: string, sharded: boolean): Promise<Post> {
@@ -99,7 +116,7 @@ export class ClusterSubscriber implements Subscriptions {
   private postAt(owner: ServerConnection, sharded: boolean): Post {
     // A client of the application may be connected only after `close`, and nothing would close a connection that is opened now.
     if (this.closed) throw new NotConnected('closed', undefined);
-    const name = `${owner.node} ${String(sharded)}`;
+    const name = nameOf(owner.node, sharded);
     let post = this.posts.get(name);
     if (post === undefined) {
       const connection = this.connect(owner);
@@ -113,7 +130,13 @@ export class ClusterSubscriber implements Subscriptions {
       client.on('error', (error: Error) => {
         if (error.message.startsWith('Command queue state error')) client.disconnect();
       });
+      client.once('ready', () => {
+        // ioredis 5 becomes ready although the password has been refused.
+        if (!client.stream.writableEnded) this.refused.delete(name);
+      });
       client.once('end', () => {
+        const reason = connection.outage();
+        if (isPermanent(reason)) this.refused.set(name, reason);
         if (this.posts.get(name) === opened) this.posts.delete(name);
         void opened.subscriber.close();
         this.cluster.look();
@@ -146,3 +169,5 @@ export class ClusterSubscriber implements Subscriptions {
     }
   };
 }
+
+const nameOf = (node: string, sharded: boolean): string => `${node} ${String(sharded)}`;

@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import type { Subscription } from '../../../store/lock-store.js';
 import type { ServerConnection } from '../connection/connection.js';
 import type { Listener, Subscriptions } from '../connection/deployment.js';
-import { isWithheld, replyCode } from '../connection/redis-errors.js';
+import { isPermanent, isWithheld, replyCode } from '../connection/redis-errors.js';
 import {
   clearRepeatingTimer,
   clearTimer,
@@ -76,11 +76,18 @@ export class Subscriber implements Subscriptions {
   }
 
   async obstacle(): Promise<unknown> {
+    const { connection } = this;
+    const generation = connection.generationOf();
+    const ping = () => connection.send((client) => client.ping());
     try {
-      await this.connection.send((client) => client.ping());
+      // The connection may be given up meanwhile, because that for commands has just been replaced.
+      await ping().catch((error: unknown) => {
+        if (connection.generationOf() === generation) throw error;
+        return ping();
+      });
     } catch (error) {
       // A refusal is an answer, too.
-      if (!isWithheld(error)) return error;
+      if (!isWithheld(error)) return isPermanent(connection.outage()) ? connection.outage() : error;
     }
     return this.refusal;
   }

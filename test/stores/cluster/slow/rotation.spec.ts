@@ -1,52 +1,92 @@
-import { afterAll, expect, it } from '@jest/globals';
-import type { Cluster } from 'ioredis';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { Cluster } from 'ioredis';
 import { Cluster as OlderCluster } from 'ioredis-5';
 import { until } from '../../../scenarios/until.js';
 import { RedisCluster } from '../../../support/redis-cluster.js';
 import { TestEnvironment } from '../../../support/test-environment.js';
 
 const environment = new TestEnvironment();
+let cluster: RedisCluster;
 
-afterAll(() => environment.end());
-
-it("a password that rotates on the application's cluster client is that of the connection for messages, too", async () => {
-  const cluster = await RedisCluster.start();
-  environment.add(() => cluster.stop());
-  const onAll = (...command: [string, ...string[]]) =>
-    Promise.all(cluster.servers.map((server) => server.client().call(...command)));
-  await onAll('ACL', 'SETUSER', 'app', 'reset', 'on', '>first', '~*', '&*', '+@all');
-  const redisOptions = { username: 'app', password: 'first' };
-  // ioredis 6 copies the options of its nodes once, so its own connections would keep the first password.
-  const client = new OlderCluster(cluster.addresses, { redisOptions }) as unknown as Cluster;
-  client.on('error', () => undefined);
-  environment.add(() => {
-    client.disconnect();
-  });
-  const locks = environment.service({ connection: client });
-  const holder = environment.service({ connection: { cluster: cluster.addresses } });
-  /** A hand-over by a message: the holder's lease lasts far longer. */
-  const handOver = async (name: string) => {
-    const held = await holder.acquire(name);
-    const waiting = locks.acquire(name);
-    await until(async () => (await holder.inspect(name))?.waiters.processes === 1);
-    await held.release();
-    await (await waiting).release();
-  };
-  await handOver('order:1');
-
-  await onAll('ACL', 'SETUSER', 'app', 'resetpass', '>next');
-  client.options.redisOptions!.password = 'next';
-  await onAll('CLIENT', 'KILL', 'USER', 'app');
-  await until(() =>
-    locks.tryAcquire('order:1').then(
-      async (lease) => {
-        await lease?.release();
-        return true;
-      },
-      () => false,
-    ),
-  );
-  await handOver('order:1');
-  const { nodes } = await locks.health();
-  expect(nodes.map(({ subscriber }) => subscriber)).not.toContain(false);
+beforeAll(async () => {
+  cluster = await RedisCluster.start();
 }, 60_000);
+
+afterEach(() => environment.end());
+
+afterAll(() => cluster.stop());
+
+const onAll = (...command: [string, ...string[]]) =>
+  Promise.all(cluster.servers.map((server) => server.client().call(...command)));
+
+describe.each<[string, (redisOptions: { username: string; password: string }) => Cluster]>([
+  ['6', (redisOptions) => new Cluster(cluster.addresses, { redisOptions })],
+  ['5', (redisOptions) => new OlderCluster(cluster.addresses, { redisOptions }) as unknown as Cluster],
+])("A password that rotates on the application's cluster client of ioredis %s", (_, make) => {
+  /** A service over that client, which has a connection for messages. */
+  async function stage() {
+    await onAll('ACL', 'SETUSER', 'app', 'reset', 'on', '>first', '~*', '&*', '+@all');
+    let password = 'first';
+    const client = make({ username: 'app', password });
+    client.on('error', () => undefined);
+    // ioredis 6 copies the options of its nodes once, so each node has to be told.
+    client.on('+node', (node) => (node.options.password = password));
+    environment.add(() => {
+      client.disconnect();
+    });
+    const locks = environment.service({ connection: client });
+    const holder = environment.service({ connection: { cluster: cluster.addresses } });
+    /** A hand-over by a message: the holder's lease lasts far longer. */
+    const handOver = async () => {
+      const held = await holder.acquire('order:1');
+      const waiting = locks.acquire('order:1');
+      await until(async () => (await holder.inspect('order:1'))?.waiters.processes === 1);
+      await held.release();
+      await (await waiting).release();
+    };
+    await handOver();
+    const give = (next: string) => {
+      password = next;
+      for (const node of client.nodes()) node.options.password = next;
+    };
+    return { locks, handOver, give };
+  }
+
+  it('is that of the connection for messages, too', async () => {
+    const { locks, handOver, give } = await stage();
+    await onAll('ACL', 'SETUSER', 'app', 'resetpass', '>next');
+    give('next');
+    await onAll('CLIENT', 'KILL', 'USER', 'app');
+    await until(() =>
+      locks.tryAcquire('order:1').then(
+        async (lease) => {
+          await lease?.release();
+          return true;
+        },
+        () => false,
+      ),
+    );
+    await handOver();
+    const { nodes } = await locks.health();
+    expect(nodes.map(({ subscriber }) => subscriber)).not.toContain(false);
+  }, 30_000);
+
+  it('and that is refused to the connection for messages is told by health, until it is right', async () => {
+    const { locks, handOver, give } = await stage();
+    await onAll('ACL', 'SETUSER', 'app', 'resetpass', '>next');
+    await onAll('CLIENT', 'KILL', 'TYPE', 'pubsub');
+    await expect(locks.acquire('order:1', { waitTime: 0 })).resolves.toBeDefined();
+    const waiting = locks.acquire('order:1', { waitTime: 1_000, reentrant: false }).catch(() => undefined);
+    await until(async () => (await locks.health()).status === 'degraded');
+    await waiting;
+    // Also when no caller waits any more.
+    expect((await locks.health()).nodes[0]).toMatchObject({
+      subscriber: false,
+      error: expect.stringMatching(/do not come through, so waiters poll: .*WRONGPASS/),
+    });
+    give('next');
+    await until(async () => (await locks.health()).status === 'up');
+    for (const lease of locks.leases()) await lease.release();
+    await handOver();
+  }, 30_000);
+});
