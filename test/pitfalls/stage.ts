@@ -88,14 +88,15 @@ export class Stage {
 
   /** A service as a process of its own would have it: it shares no connection with others. */
   service(options: Partial<LockModuleOptions> = {}): LockService {
-    const place = options.store === undefined ? { connection: this.server.url } : {};
+    const isElsewhere = options.store !== undefined || options.nodes !== undefined;
+    const place = isElsewhere ? {} : { connection: this.server.url };
     const service = new LockService({ ...place, ...options });
     this.services.add(service);
     return service;
   }
 
-  async proxy(): Promise<TcpProxy> {
-    const proxy = await TcpProxy.start(this.server.port);
+  async proxy(port = this.server.port): Promise<TcpProxy> {
+    const proxy = await TcpProxy.start(port);
     this.others.add(proxy);
     return proxy;
   }

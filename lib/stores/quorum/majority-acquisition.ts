@@ -5,6 +5,7 @@ import {
   type NodeOutcome,
 } from '../../api/errors.js';
 import { random, sleep } from '../../runtime/runtime.js';
+import { isWorthAnotherTry, worthAnotherTry } from '../../store/another-try.js';
 import type { AcquireAllReply, AcquireAllRequest, LockStore } from '../../store/lock-store.js';
 import { count, countWithout, decide, outcomeOf, tally, type Vote } from './ballot.js';
 import { CHECK, type Contention } from './contention.js';
@@ -315,7 +316,10 @@ export function noMajority(
   const errors = outcomes.map(({ error }) => error);
   const hopeless = errors.filter((error) => isLockUnavailableError(error) && error.permanent).length;
   const permanent = hopeless >= quorumOf(outcomes.length);
-  return new LockUnavailableError(name, { cause, effect, permanent, outcomes });
+  const unavailable = new LockUnavailableError(name, { cause, effect, permanent, outcomes });
+  // What drops one idle connection mostly drops those to the other nodes, too.
+  const isDropped = errors.some((error) => error instanceof Error && isWorthAnotherTry(error));
+  return isDropped ? worthAnotherTry(unavailable) : unavailable;
 }
 
 /** Each value once, the most frequent first. */
