@@ -1,5 +1,5 @@
 import { Module, type DynamicModule, type Provider } from '@nestjs/common';
-import { ModulesContainer } from '@nestjs/core';
+import { ModulesContainer } from '../nest/core-tokens.js';
 import { isLockConfigError, LockConfigError } from '../api/errors.js';
 import {
   DEFAULTS,

@@ -7,7 +7,8 @@ import {
   Logger,
   Optional,
 } from '@nestjs/common';
-import { type AbstractHttpAdapter, HttpAdapterHost } from '@nestjs/core';
+import type { AbstractHttpAdapter } from '@nestjs/core';
+import { HttpAdapterHost } from '../core-tokens.js';
 import { STATUS_CODES } from 'node:http';
 import { type Observable, throwError } from 'rxjs';
 import {

@@ -1,6 +1,6 @@
 import type { Provider } from '@nestjs/common';
 import { EXCEPTION_FILTERS_METADATA } from '@nestjs/common/constants.js';
-import { ApplicationConfig, HttpAdapterHost, ModulesContainer } from '@nestjs/core';
+import { ApplicationConfig, HttpAdapterHost, ModulesContainer } from '../core-tokens.js';
 import { watchEventHandlers } from '../decorator/event-handlers.js';
 import { LockExceptionFilter } from './lock-exception.filter.js';
 

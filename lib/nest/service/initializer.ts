@@ -1,5 +1,5 @@
 import type { DynamicModule, InjectionToken, Provider } from '@nestjs/common';
-import { ModulesContainer } from '@nestjs/core';
+import { ModulesContainer } from '../core-tokens.js';
 import { LockClosedError, LockConfigError } from '../../api/errors.js';
 import { fieldResolverWarning } from '../../module/options-warnings.js';
 import { inQuotes } from '../../runtime/text.js';

@@ -1,4 +1,4 @@
-import { ModulesContainer } from '@nestjs/core';
+import { ModulesContainer } from '../core-tokens.js';
 import { closeTogether } from '../../client/holding/closing.js';
 import { idleTimerAt, now, timerAt } from '../../client/holding/deadline.js';
 import { clearTimer } from '../../runtime/runtime.js';

@@ -1,5 +1,5 @@
 import { type InjectionToken, type Provider, Scope } from '@nestjs/common';
-import { ModulesContainer } from '@nestjs/core';
+import { ModulesContainer } from '../core-tokens.js';
 import { LockConfigError } from '../../api/errors.js';
 import { inQuotes } from '../../runtime/text.js';
 
