@@ -30,8 +30,8 @@ export default {
   maxWorkers: process.env.CI === undefined ? 8 : 5,
   // Jest keeps what a test file of ES modules has loaded, some 10 MB each, and the garbage collector has ever more to do.
   workerIdleMemoryLimit: '500MB',
-  // CI may run on a machine of any speed, and what hangs there is found all the same.
-  testTimeout: process.env.CI === undefined ? 30_000 : 240_000,
+  // Only ends what hangs: a machine may have any speed.
+  testTimeout: 240_000,
   globalSetup: '<rootDir>/test/support/before-all.mjs',
   testSequencer: '<rootDir>/test/support/longest-first.mjs',
   reporters: ['default', '<rootDir>/test/support/repeat.mjs'],

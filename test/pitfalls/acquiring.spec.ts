@@ -101,13 +101,13 @@ describe('a waiter', () => {
     const lease = await stage.service().acquire('a');
     const waiters = stage.service();
     const controller = new AbortController();
-    const patient = waiters.acquire('a');
+    const patient = waiters.acquire('a', { waitTime: 60_000 });
     const impatient = waiters.acquire('a', { waitTime: 100 });
     const aborted = waiters.acquire('a', { signal: controller.signal });
     await expect(impatient).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
     controller.abort();
     await expect(aborted).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
-    expect(await stage.waiting('a')).toBe(1);
+    await until(async () => (await stage.waiting('a')) === 1);
     await lease.release();
     expect((await patient).held).toBe(true);
   });
@@ -201,7 +201,7 @@ describe('a waiter', () => {
     const [holder, waiters] = [stage.service(), stage.service()];
     const names = Array.from({ length: 1_000 }, (_, n) => `a${String(n)}`);
     const leases = await Promise.all(names.map((name) => holder.acquire(name)));
-    const waiting = Promise.all(names.map((name) => waiters.acquire(name)));
+    const waiting = Promise.all(names.map((name) => waiters.acquire(name, { waitTime: 120_000 })));
     const standing = async () => (await stage.redis.keys('lock:a*queue*')).length;
     await until(async () => (await standing()) === names.length);
     await Promise.all(leases.map((lease) => lease.release()));

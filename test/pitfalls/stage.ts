@@ -13,6 +13,8 @@ import { Worker, type WorkerOptions } from '../support/worker.js';
  * and whoever is woken takes some milliseconds: a slow machine cannot blur the two.
  */
 const SOON = 10_000;
+/** Only ends what hangs, ms. */
+const PATIENCE = 60_000;
 
 /** Fails where the promise takes about as long as a lease. */
 export async function soon<T>(promise: Promise<T>): Promise<T> {
@@ -30,9 +32,9 @@ export async function soon<T>(promise: Promise<T>): Promise<T> {
 
 /** Waits for something that is about to be so. */
 export async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  const end = performance.now() + SOON;
+  const end = performance.now() + PATIENCE;
   while (!(await isSo())) {
-    if (performance.now() > end) throw new Error(`Not so after ${String(SOON)} ms: ${isSo.toString()}`);
+    if (performance.now() > end) throw new Error(`Not so after ${String(PATIENCE)} ms: ${isSo.toString()}`);
     await sleep(5);
   }
 }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Only ends what hangs, and CI may run on a machine of any speed. */
-const PATIENCE = process.env.CI === undefined ? 15_000 : 60_000;
+/** Only ends what hangs: a machine may have any speed. */
+const PATIENCE = 60_000;
 
 /** Waits for what only asking can tell, such as the state of another process. */
 export async function until(condition: () => boolean | Promise<boolean>, patience = PATIENCE): Promise<void> {

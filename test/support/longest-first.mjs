@@ -14,7 +14,7 @@ const LONG = [
   'stores/redis/slow/replication',
   'stores/cluster/slow/failover',
   'stores/conformance/',
-  'stores/quorum/charter',
+  'stores/quorum/slow/charter',
   'testing/slow/planted-bugs',
   'pitfalls/holding',
   'stores/redis/slow/memory-full',

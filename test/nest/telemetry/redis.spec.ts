@@ -25,7 +25,7 @@ beforeAll(async () => {
   server = await RedisServer.start();
   sdk = new Sdk();
   const { tracerProvider, meterProvider } = sdk;
-  const options = { connection: server.url, leaseTime: LEASE };
+  const options = { connection: server.url, leaseTime: LEASE, waitTime: 60_000 };
   const module = await Test.createTestingModule({
     imports: [LockTelemetryModule.forRoot({ tracerProvider, meterProvider }), LockModule.forRoot(options)],
   }).compile();
