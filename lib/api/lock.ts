@@ -87,7 +87,8 @@ export interface Lease extends AsyncDisposable {
 
   /**
    * The token of each name that it holds. A multi-lock has several, and its `fencingToken` is the greatest of them. A name
-   * that it holds on two services is in the map once: take the two locks by themselves where both tokens are needed.
+   * that it holds on two services is in the map once, with the greater token: take the two locks by themselves where both are
+   * needed.
    */
   readonly fencingTokens: ReadonlyMap<string, number>;
 

@@ -9,7 +9,9 @@ import {
   type LockEvent,
   LockService,
   LockUnavailableError,
+  MemoryLockStore,
 } from '../../lib/index.js';
+import type { AcquireReply, AcquireRequest } from '../../lib/store/index.js';
 import { until } from '../scenarios/until.js';
 import { deferred } from '../doubles/deferred.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
@@ -43,6 +45,28 @@ describe('a multi-lock', () => {
     expect(lease.held).toBe(false);
     expect(locks.leases()).toEqual([]);
     expect(await locks.inspect('a')).toBeNull();
+  });
+
+  it('has the greater token of a name that it holds on two servers, whichever server is ahead', async () => {
+    const AHEAD = 1e15;
+    class StoreAhead extends MemoryLockStore {
+      override async acquire(request: AcquireRequest): Promise<AcquireReply> {
+        const reply = await super.acquire(request);
+        return reply.granted ? { ...reply, fencingToken: reply.fencingToken + AHEAD } : reply;
+      }
+    }
+    const tokens: number[] = [];
+    // The two are taken in the order of random ids, so in 16 pairs both orders are met.
+    for (let n = 0; n < 16; n++) {
+      const both = [new StoreAhead(), new MemoryLockStore()].map(
+        (place) => new LockService({ store: place }),
+      );
+      const lease = await locks.getMultiLock(both.map((one) => one.getLock('a'))).acquire();
+      tokens.push(lease.fencingTokens.get('a') ?? NaN);
+      await lease.release();
+      await Promise.all(both.map((one) => one.close()));
+    }
+    expect(Math.min(...tokens)).toBeGreaterThan(Date.now() * 1_000 + AHEAD / 2);
   });
 
   it('holds nothing when one member is busy, and nothing while it waits for it', async () => {

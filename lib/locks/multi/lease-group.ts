@@ -41,9 +41,15 @@ export class LeaseGroup implements OwnLease {
     return Math.max(...this.leases.map((lease) => lease.fencingToken));
   }
 
-  /** Each member's own token, for a resource that one of the members guards. */
+  /**
+   * Each member's own token, for a resource that one of the members guards. Two services may each have a lock of one name. Then
+   * it is the greater token, which grows from holder to holder as both do.
+   */
   get fencingTokens(): ReadonlyMap<string, number> {
-    return new Map(this.leases.map((lease) => [lease.name, lease.fencingToken]));
+    const tokens = new Map<string, number>();
+    for (const { name, fencingToken } of this.leases)
+      tokens.set(name, Math.max(fencingToken, tokens.get(name) ?? 0));
+    return tokens;
   }
 
   get signal(): AbortSignal {
