@@ -1,4 +1,4 @@
-import { currentScope } from '../client/scope/scope.js';
+import { callersScope, currentScope } from '../client/scope/scope.js';
 import { LockConfigError } from '../api/errors.js';
 import { inQuotes } from '../runtime/text.js';
 import type { Lease } from '../api/lock.js';
@@ -6,10 +6,11 @@ import { locksPassThrough } from './decorator/pass-through.js';
 
 /**
  * The lease of `using`, the decorator or the interceptor under which the running code was called, the innermost of nested
- * ones; undefined outside of any. A lease by hand is not among them.
+ * ones; undefined outside of any. A lease by hand is not among them. Code that is not awaited and runs on when that callback has
+ * ended gets undefined, even if another lock is held further out.
  */
 export function currentLease(): Lease | undefined {
-  return currentScope()?.innermostLease() as Lease | undefined;
+  return callersScope()?.leaseOfCallback as Lease | undefined;
 }
 
 /**

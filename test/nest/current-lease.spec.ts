@@ -1,6 +1,19 @@
 import 'reflect-metadata';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { assertLocked, currentLease, LockService } from '../../lib/index.js';
+import { Test } from '@nestjs/testing';
+import { once } from 'node:events';
+import {
+  assertLocked,
+  currentLease,
+  DistributedLock,
+  LockModule,
+  LockService,
+  OnLeader,
+  OnlyLeader,
+  type Term,
+} from '../../lib/index.js';
+import { deferred } from '../doubles/deferred.js';
+import { until } from '../scenarios/until.js';
 import { DecoratedApp } from './decorated-app.js';
 
 let nest: DecoratedApp;
@@ -32,6 +45,71 @@ describe('currentLease and assertLocked', () => {
     expect(() => {
       assertLocked();
     }).toThrow(expect.objectContaining({ code: 'LOCK_CONFIG' }));
+  });
+
+  describe('in code that runs on after its lock, within another lock', () => {
+    /** Not awaited by the inner callback, which has ended when it runs. */
+    const leftBehind = (locks: LockService, work: () => Promise<unknown>): Promise<unknown> =>
+      locks.using('outer', async () => {
+        const ended = deferred();
+        let left: Promise<unknown> | undefined;
+        await locks.using('inner', () => {
+          left = ended.promise.then(work);
+        });
+        ended.resolve();
+        return await left;
+      });
+
+    it('know no lease, but the outer lock', async () => {
+      const locks = (await nest.boot()).get(LockService);
+      await leftBehind(locks, async () => {
+        expect(currentLease()).toBeUndefined();
+        assertLocked('outer');
+        expect(() => {
+          assertLocked('inner');
+        }).toThrow(expect.objectContaining({ code: 'LOCK_CONFIG' }));
+        await locks.using('third', () => {
+          expect(currentLease()?.name).toBe('third');
+        });
+        expect(currentLease()).toBeUndefined();
+      });
+    });
+
+    it('know none in a method that takes no locks', async () => {
+      class Jobs {
+        @DistributedLock('job')
+        run() {
+          return Promise.resolve(currentLease());
+        }
+      }
+      const module = await Test.createTestingModule({
+        imports: [LockModule.forRoot({ store: 'memory', enabled: false })],
+        providers: [Jobs],
+      }).compile();
+      const [jobs, locks] = [module.get(Jobs), module.get(LockService)];
+      expect(await leftBehind(locks, () => jobs.run())).toBeUndefined();
+      expect(await locks.using('outer', () => jobs.run())).toMatchObject({ name: 'outer' });
+      await module.close();
+    });
+
+    it('know none in the call of a leader', async () => {
+      class Jobs {
+        @OnLeader('jobs')
+        async lead({ signal }: Term) {
+          await once(signal, 'abort');
+        }
+
+        @OnlyLeader('jobs')
+        run() {
+          return Promise.resolve(currentLease());
+        }
+      }
+      const jobs = (await nest.boot(Jobs)).get(Jobs);
+      const { locks } = nest;
+      await until(() => locks.getElection('jobs').isLeader());
+      expect(await leftBehind(locks, () => jobs.run())).toBeUndefined();
+      expect(await locks.using('outer', () => jobs.run())).toMatchObject({ name: 'outer' });
+    });
   });
 
   it('throw LockLostError when the lease is gone', async () => {

@@ -42,21 +42,27 @@ export class Scope {
    * outwards.
    */
   private readonly known: Map<string, number>;
-  /** The lease for which this scope was opened. */
+  /** The lease for which this scope was opened, until its callback has ended. */
   lease: { readonly name: string; readonly fencingTokens: ReadonlyMap<string, number> } | undefined;
+  /** The scope of the innermost lease around this code: this scope or an outer one. It may have ended. */
+  private leased: Scope | undefined;
   /**
    * The holds around a scope that shares none of them. Kept without their scopes: work that repeatedly starts its
    * successor apart would make an endless chain of scopes.
    */
   private around: readonly ScopedHold[] = [];
 
-  /** @param ownsHandMade whether leases that are acquired by hand directly in this scope belong to it */
+  /**
+   * @param parent the scope of the code that opens this one. It may have ended
+   * @param ownsHandMade whether leases that are acquired by hand directly in this scope belong to it
+   */
   private constructor(
     parent: Scope | undefined,
     readonly ownsHandMade: boolean,
     private readonly kind?: 'callback' | 'unlocked',
   ) {
     this.parent = parent?.alive();
+    this.leased = parent?.leased;
     this.known = this.parent?.known ?? new Map<string, number>();
   }
 
@@ -66,7 +72,9 @@ export class Scope {
 
   /** For one acquisition and the callback under its locks. Ends with the callback. */
   static ofCallback(parent: Scope | undefined): Scope {
-    return new Scope(parent, false, 'callback');
+    const scope = new Scope(parent, false, 'callback');
+    scope.leased = scope;
+    return scope;
   }
 
   /** For work that runs without a lock because the module has `enabled: false`. */
@@ -144,6 +152,14 @@ export class Scope {
       for (const hold of scope.around) if (hold.held) (found ??= []).push(hold);
     }
     return found ?? NOTHING;
+  }
+
+  /**
+   * The lease under which the code of this scope was called; undefined after its callback has ended. Code that a callback has
+   * left behind gets no lease of an outer scope.
+   */
+  get leaseOfCallback(): unknown {
+    return this.leased?.lease;
   }
 
   /** The innermost lease for which this scope or an outer one was opened. @param name only leases that include this lock */
@@ -233,12 +249,15 @@ const STORAGE = Symbol.for('nestjs-distributed-lock.scopes');
 const shared = globalThis as { [STORAGE]?: AsyncLocalStorage<Scope | undefined> | undefined };
 const storage = (shared[STORAGE] ??= new AsyncLocalStorage<Scope | undefined>());
 
+/** The scope in which this code was called. It may have ended. */
+export const callersScope = (): Scope | undefined => storage.getStore();
+
 /** The scope whose locks, and those of its outer scopes, are re-entered here. */
-export const currentScope = (): Scope | undefined => storage.getStore()?.alive();
+export const currentScope = (): Scope | undefined => callersScope()?.alive();
 
 /** The scope that owns leases acquired by hand here. If there is none, each such lease has its own owner. */
 export const owningScope = (): Scope | undefined => {
-  const scope = storage.getStore();
+  const scope = callersScope();
   return scope?.ownsHandMade === true ? scope : undefined;
 };
 

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Observable } from 'rxjs';
 import type { LockClient } from '../../client/lock-client.js';
-import { currentScope, runInScope, runOutsideScopes, Scope } from '../../client/scope/scope.js';
+import { callersScope, currentScope, runInScope, runOutsideScopes, Scope } from '../../client/scope/scope.js';
 import { signalOf } from '../../client/validation.js';
 import { LockClosedError, LockConfigError } from '../../api/errors.js';
 import type { AnswerOptions } from '../../api/options.js';
@@ -92,7 +92,7 @@ export class Candidate implements Election {
   partOfTerm<T>(run: () => T): CallOfTerm<T> {
     const term = this.present?.term;
     if (term === undefined) return { result: run(), end: () => undefined };
-    const scope = Scope.accompanying(currentScope(), term.scope);
+    const scope = Scope.accompanying(callersScope(), term.scope);
     const end = (): void => {
       scope.end();
     };

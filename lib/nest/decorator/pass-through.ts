@@ -1,4 +1,4 @@
-import { currentScope, runInScope, Scope } from '../../client/scope/scope.js';
+import { callersScope, runInScope, Scope } from '../../client/scope/scope.js';
 import { LockConfigError } from '../../api/errors.js';
 
 /** Of all copies of this package: a test may import another copy than its services. */
@@ -27,4 +27,4 @@ export function passThroughLocks(): () => void {
 }
 
 /** Runs a method of a service that takes no locks for decorators. `assertLocked()` passes in it, as in a locked one. */
-export const runUnlocked = <T>(run: () => T): T => runInScope(Scope.unlocked(currentScope()), run);
+export const runUnlocked = <T>(run: () => T): T => runInScope(Scope.unlocked(callersScope()), run);
