@@ -22,10 +22,11 @@ function withDollars(sql: string): string {
 function changedRows(result: unknown): number {
   // postgres.js returns an array of the rows, with their number as a property.
   const [first] = Array.isArray(result) && !('count' in result) ? (result as unknown[]) : [result];
-  const { serverStatus, ...counts } = (first ?? {}) as Record<string, unknown>;
+  // Not by a copy: the number of postgres.js is not enumerable.
+  const answer = (first ?? {}) as Record<string, unknown>;
+  const { serverStatus, rowCount, affectedRows, rowsAffected, changes, count } = answer;
   if (typeof serverStatus === 'number' && (serverStatus & IN_TRANSACTION) === 0)
     throw new LockConfigError('execute', 'needs a transaction: the server says that there is none');
-  const { rowCount, affectedRows, rowsAffected, changes, count } = counts;
   const told = [rowCount, affectedRows, rowsAffected, changes, count].find((one) => typeof one === 'number');
   if (typeof told === 'number') return told;
   return Array.isArray(result) ? result.length : NaN;

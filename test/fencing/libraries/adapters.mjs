@@ -7,9 +7,11 @@ import { PrismaPg } from '@prisma/adapter-pg';
 import { PrismaClient } from '@prisma/client';
 import { drizzle as drizzleOnMysql } from 'drizzle-orm/mysql2';
 import { drizzle as drizzleOnPostgres } from 'drizzle-orm/node-postgres';
+import { drizzle as drizzleOnPostgresJs } from 'drizzle-orm/postgres-js';
 import createKnex from 'knex';
 import mysql from 'mysql2/promise';
-import postgres from 'pg';
+import pg from 'pg';
+import postgresJs from 'postgres';
 import { Sequelize } from 'sequelize';
 import { DataSource } from 'typeorm';
 import { LockService } from '../../../dist/index.js';
@@ -19,7 +21,7 @@ const [postgresPort, mysqlPort] = process.argv.slice(2).map(Number);
 const url = `postgresql://postgres@127.0.0.1:${postgresPort}/postgres`;
 const maria = { host: '127.0.0.1', port: mysqlPort, user: 'root', database: 'fences' };
 
-const pool = new postgres.Pool({ connectionString: url });
+const pool = new pg.Pool({ connectionString: url });
 await (await mysql.createConnection({ ...maria, database: undefined })).query('CREATE DATABASE fences');
 const mysqlPool = mysql.createPool(maria);
 const admins = {
@@ -89,6 +91,7 @@ const cases = [
     },
   ],
   ['drizzle', 'postgres', drizzleOn(drizzleOnPostgres(pool))],
+  ['drizzle over postgres.js', 'postgres', drizzleOn(drizzleOnPostgresJs(postgresJs(url)))],
   ['drizzle', 'mysql', drizzleOn(drizzleOnMysql(mysqlPool))],
   ['knex', 'postgres', knexOn('pg', url)],
   ['knex', 'mysql', knexOn('mysql2', maria)],
@@ -120,8 +123,9 @@ const cases = [
 
 // Two services with locks of their own: each holder believes that it has the lock, as a paused one does.
 const [past, present] = [new LockService({ store: 'memory' }), new LockService({ store: 'memory' })];
-/** Quotes and signs that a statement could take for its own. */
-const NAMES = ["a'b\\", 'tokens $1 ? é 🔒'];
+/** Quotes and signs that a statement could take for its own, digits, and names that are alike in a collation. */
+const NAMES = ["a'b\\", 'tokens $1 ? é 🔒', 'deadbeef', '31', 'A', 'a', 'a ', 'á', 'a\u0301'];
+const HEX_NAME = { postgres: "encode(convert_to(name, 'UTF8'), 'hex')", mysql: 'LOWER(HEX(name))' };
 const codeOf = (error) => error?.reason ?? error?.code ?? String(error);
 
 for (const [adapter, dialect, { inside, outside }] of cases) {
@@ -146,8 +150,8 @@ for (const [adapter, dialect, { inside, outside }] of cases) {
     await write(newer, 3),
     await write(older, 9),
   ];
-  const rows = await admin('SELECT token FROM lock_fences');
-  const stored = rows.map(({ token }) => Number(token)).sort((a, b) => a - b);
+  const rows = await admin(`SELECT ${HEX_NAME[dialect]} AS name, token FROM lock_fences`);
+  const stored = rows.map(({ name, token }) => [Buffer.from(name, 'hex').toString(), Number(token)]);
   const [{ amount }] = await admin('SELECT amount FROM stock');
   const afterwards = await fences.guard(kept, newer).then(
     () => 'guarded',
@@ -159,7 +163,6 @@ for (const [adapter, dialect, { inside, outside }] of cases) {
   } catch (error) {
     refused = error.code;
   }
-  const expected = [...newer.fencingTokens.values()].sort((a, b) => a - b);
   console.log(
     JSON.stringify({
       adapter,
@@ -170,7 +173,7 @@ for (const [adapter, dialect, { inside, outside }] of cases) {
       late,
       afterwards,
       amount,
-      tokens: String(stored) === String(expected),
+      isStored: String(stored.sort()) === String([...newer.fencingTokens].sort()),
       refused,
     }),
   );

@@ -6,7 +6,8 @@ import { fileURLToPath } from 'node:url';
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 const wanted = ['package-lock.json', 'schema.prisma'].map(here);
-const installed = here('node_modules/.package-lock.json');
+/** It is made last. */
+const installed = here('node_modules/.prisma/client/index.js');
 const changedAt = (file) => statSync(file).mtimeMs;
 const run = (command, args, env = {}) =>
   execFileSync(command, args, { cwd: here('.'), stdio: 'inherit', env: { ...process.env, ...env } });

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { rm, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -34,15 +35,50 @@ describeHere(`the adapters with their libraries${because}`, () => {
     const committed = { first: 'committed', second: 'committed', again: 'committed' };
     const kept = { ...committed, late: 'fenced', afterwards: 'refused', amount: 3 };
     const on = (dialect: string, ...adapters: string[]) =>
-      adapters.map((adapter) => ({ adapter, dialect, ...kept, tokens: true, refused: 'LOCK_CONFIG' }));
+      adapters.map((adapter) => ({ adapter, dialect, ...kept, isStored: true, refused: 'LOCK_CONFIG' }));
     const expected = [
-      ...on('postgres', 'typeorm', 'prisma', 'drizzle', 'knex', 'mikroOrm', 'sequelize', 'pg'),
+      ...on(
+        'postgres',
+        'typeorm',
+        'prisma',
+        'drizzle',
+        'drizzle over postgres.js',
+        'knex',
+        'mikroOrm',
+        'sequelize',
+        'pg',
+      ),
       ...on('mysql', 'typeorm', 'drizzle', 'knex', 'sequelize', 'mysql2'),
     ];
     // What Drizzle gives a transaction does not tell when that has ended, and neither does PostgreSQL.
-    const untold = expected.find(({ adapter, dialect }) => adapter === 'drizzle' && dialect === 'postgres');
-    Object.assign(untold ?? {}, { afterwards: 'guarded' });
+    for (const one of expected)
+      if (one.adapter.startsWith('drizzle') && one.dialect === 'postgres') one.afterwards = 'guarded';
     expect(results).toHaveLength(expected.length);
     expect(results).toEqual(expect.arrayContaining(expected));
   });
+
+  it.each([
+    ['postgres', 'postgresql', 'app.Fences'],
+    ['mysql', 'mysql', 'Fences'],
+    ['sqlite', 'sqlite', 'lock_fences'],
+  ])(
+    'Prisma takes the model that fencing-sql prints for %s',
+    async (dialect, provider, table) => {
+      const program = fileURLToPath(new URL('../../../dist/cli/main.js', import.meta.url));
+      const args = [program, 'fencing-sql', '--dialect', dialect, '--table', table, '--as', 'prisma'];
+      const { stdout: model } = await promisify(execFile)(process.execPath, args);
+      const schemas = table.includes('.') ? 'schemas = ["app"]' : '';
+      const file = `${LIBRARIES}/dist-${dialect}.prisma`;
+      await writeFile(file, `datasource db {\nprovider = "${provider}"\n${schemas}\n}\n${model}`);
+      try {
+        const env = { ...process.env, PRISMA_SCHEMA_ENGINE_BINARY: process.execPath }; // it needs none
+        const validate = ['prisma', 'validate', '--schema', file];
+        const { stdout } = await promisify(execFile)('npx', validate, { cwd: LIBRARIES, env });
+        expect(stdout).toContain('is valid');
+      } finally {
+        await rm(file);
+      }
+    },
+    60_000,
+  );
 });
