@@ -9,9 +9,13 @@ export interface Statement {
 /** A name and its fencing token. */
 export type Fence = readonly [name: string, token: number];
 
-/** The SQL of one dialect, for one table. */
+/** The SQL of one dialect, for one table, whose name is in quotes. */
 export interface Dialect {
+  /** @param table with its schema and a dot before it, if it has one */
+  quoted(table: string): string;
   create(table: string): string;
+  /** Deletes the rows with smaller tokens. It must not wait for transactions of other rows. */
+  prune(table: string, token: string): string;
   /** The statements run in the order of the properties. */
   guard(table: string, fences: readonly Fence[]): Guard;
 }
@@ -44,8 +48,15 @@ const upsert: Dialect['guard'] = (table, fences) => {
  */
 const inDigits = ([name, token]: Fence): unknown[] => [Buffer.from(name).toString('hex'), String(token)];
 
+/** For PostgreSQL and SQLite. A `DELETE` without an index reads all rows, and locks only those that it deletes. */
+const standard: Pick<Dialect, 'quoted' | 'prune'> = {
+  quoted: (table) => table.replaceAll(/\w+/g, '"$&"'),
+  prune: (table, token) => `DELETE FROM ${table} WHERE token < ${token}`,
+};
+
 const DIALECTS: Readonly<Record<FencingDialect, Dialect>> = {
   postgres: {
+    ...standard,
     // The collation "C" compares names byte by byte. An index of another collation may break when its library is
     // upgraded.
     create: (table) =>
@@ -53,6 +64,7 @@ const DIALECTS: Readonly<Record<FencingDialect, Dialect>> = {
     guard: upsert,
   },
   sqlite: {
+    ...standard,
     create: (table) => `CREATE TABLE IF NOT EXISTS ${table} (name TEXT PRIMARY KEY, token INTEGER NOT NULL)`,
     guard: (table, fences) => {
       const { check } = upsert(table, fences);
@@ -63,9 +75,14 @@ const DIALECTS: Readonly<Record<FencingDialect, Dialect>> = {
   },
   // VARBINARY compares names byte by byte, which a text column of MySQL does not. Rows must be locked, hence InnoDB.
   mysql: {
+    quoted: (table) => table.replaceAll(/\w+/g, '`$&`'),
     create: (table) =>
       `CREATE TABLE IF NOT EXISTS ${table} (name VARBINARY(1024) PRIMARY KEY, token BIGINT NOT NULL, ` +
-      'guards BIGINT NOT NULL DEFAULT 0) ENGINE = InnoDB',
+      'guards BIGINT NOT NULL DEFAULT 0, INDEX by_token (token)) ENGINE = InnoDB',
+    // InnoDB locks each row that it reads. So the server must find the rows by an index, even if most rows are old, and
+    // only this form of the statement can require an index.
+    prune: (table, token) =>
+      `DELETE old FROM ${table} AS old FORCE INDEX (by_token) WHERE old.token < ${token}`,
     // For an upsert, the number of changed rows depends on a setting of the connection, so further statements check the
     // tokens. Each statement counts, so it always changes its row. It finds one row by its key, because for several
     // names at once the server may read, and lock, the whole table.

@@ -24,14 +24,15 @@ export type Execute = (sql: string, parameters: unknown[]) => Promise<number>;
 export interface FencingTableOptions {
   readonly dialect: FencingDialect;
   /**
-   * The name of the table, with its schema if necessary. Services with another `keyPrefix` or another Redis have other
-   * locks of the same name, so each needs its own table.
+   * The name of the table, with its schema and a dot before it if necessary. The SQL has it in quotes, so capitals
+   * count. Services with another `keyPrefix` or another Redis have other locks of the same name, so each needs its own
+   * table.
    * @default 'lock_fences'
    */
   readonly table?: string;
 }
 
-/** The pattern excludes numbers and quotes, because the name is written into the SQL as it is. */
+/** The pattern excludes numbers and quotes, because the SQL contains the name in quotes. */
 const IDENTIFIER = /^[A-Za-z_]\w{0,62}(\.[A-Za-z_]\w{0,62})?$/;
 
 /**
@@ -54,7 +55,7 @@ export class FencingTable {
       throw new LockConfigError('table', rule, { value: table });
     }
     this.dialect = found;
-    this.table = table;
+    this.table = found.quoted(table);
   }
 
   /**
@@ -65,7 +66,7 @@ export class FencingTable {
    * It does nothing without a lease if decorators take no locks (`enabled: false`, `passThroughLocks`).
    * @param execute runs a statement in that transaction
    * @param lease default: the innermost lease of `using`, the decorator, the interceptor, an election or `once` around
-   *   the call
+   *   the call. After the callback of that lease there is none, even within an outer lock
    * @throws LockLostError if the lease has ended, or, with the reason `fenced`, if the table has seen a greater token
    *   for one of its names. The transaction must be rolled back; its library does that after an error
    * @throws LockConfigError if there is no lease, if it belongs to a reader or a semaphore, or if `execute` returns no
@@ -75,7 +76,8 @@ export class FencingTable {
     const guarded = lease ?? currentLease();
     if (guarded === undefined) {
       if (locksPassThrough() || currentScope()?.passesThrough() === true) return;
-      const rule = 'runs without a lock. Call it in a locked method or within using, or pass the lease';
+      const rule =
+        'runs without a lock, or after the callback of its lock. Call it in a locked method or within using, or pass the lease';
       throw new LockConfigError('guard', rule);
     }
     assertAlone(guarded);
@@ -97,13 +99,14 @@ export class FencingTable {
 
   /**
    * The statement that removes locks whose last guarded lease was acquired before the given time, because fencing
-   * tokens are times. The table no longer refuses holders from before, so choose a time some days ago.
+   * tokens are times. The table no longer refuses holders from before, so choose a time some days ago. The statement
+   * locks the removed rows, and waits for transactions that guard one of these names.
    * @throws LockConfigError if the argument is not a date
    */
   pruneSql(olderThan: Date): string {
     const time = olderThan instanceof Date ? olderThan.getTime() : NaN;
     if (!(time >= 0)) throw new LockConfigError('olderThan', 'must be a Date', { value: olderThan });
-    return `DELETE FROM ${this.table} WHERE token < ${String(time * 1_000)}`;
+    return this.dialect.prune(this.table, String(time * 1_000));
   }
 }
 

@@ -21,6 +21,7 @@ import {
   type Term,
 } from '../../lib/index.js';
 import { passThroughLocks } from '../../lib/testing/index.js';
+import { deferred } from '../doubles/deferred.js';
 import { TestDatabase } from '../support/database.js';
 import { TestEnvironment } from '../support/test-environment.js';
 
@@ -124,6 +125,23 @@ describe('FencingTable', () => {
     await lease.release();
     await expect(set(9, lease)).rejects.toMatchObject({ reason: 'released' });
     expect(await amount()).toBe(0);
+  });
+
+  it('refuses work that a lock has left behind, also within another lock', async () => {
+    const ended = deferred();
+    await present.using('order', async () => {
+      let left: Promise<void> | undefined;
+      await present.using('stock', () => {
+        left = ended.promise.then(() => set(9));
+      });
+      ended.resolve();
+      await expect(left).rejects.toMatchObject({
+        code: 'LOCK_CONFIG',
+        message: expect.stringContaining('after the callback of its lock'),
+      });
+      await set(1);
+    });
+    expect(await amount()).toBe(1);
   });
 
   it('does nothing without a lease where decorators pass through', async () => {

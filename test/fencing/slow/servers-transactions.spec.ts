@@ -229,6 +229,73 @@ describeHere.each([
     expect(Number(await third.one('SELECT token FROM lock_fences'))).toBe(older!.fencingToken);
   });
 
+  describe('while old names are pruned', () => {
+    const limit = 1_000; // the moment 1 ms
+    const inTime = {
+      postgres: "SET lock_timeout = '2s'",
+      mysql: 'SET SESSION innodb_lock_wait_timeout = 2',
+    }[dialect];
+    const named = (name: string, number: number): Term => ({ ...term(number), name });
+    const commit = async (connection: Connection, ...terms: Term[]) => {
+      for (const one of terms) await guard(connection, one);
+      await connection.query('COMMIT');
+    };
+    const prune = (connection: Connection) => connection.query(fences.pruneSql(new Date(limit / 1_000)));
+    const stored = async () => {
+      const rows = (await admin.query(`SELECT ${hex}, token FROM lock_fences`)) as [string, unknown][];
+      return rows.map(([name, token]) => [Buffer.from(name, 'hex').toString(), Number(token)]).sort();
+    };
+
+    it('neither wait for that nor keep it waiting', async () => {
+      // Most rows are old: to read all of them would be quicker.
+      const old = Array.from({ length: 2_000 }, (_, n) => `('old ${String(n)}', 1)`);
+      await admin.query(`INSERT INTO lock_fences (name, token) VALUES ${old.join()}`);
+      await commit(await begin(), named('young', limit), named('younger', limit + 1));
+      const [busy, pruning, later] = [await begin(), await begin(), await begin()];
+      await guard(busy, named('busy', limit + 2));
+      for (const connection of [pruning, later]) await connection.query(inTime);
+      await prune(pruning);
+      await commit(later, named('younger', limit + 3), named('other', limit + 4));
+      await pruning.query('COMMIT');
+      await busy.query('COMMIT');
+      expect(await stored()).toEqual([
+        ['busy', limit + 2],
+        ['other', limit + 4],
+        ['young', limit],
+        ['younger', limit + 3],
+      ]);
+    });
+
+    it('keep their own name, though it was old', async () => {
+      await commit(await begin(), named('old', 1), named('older', 2));
+      const [busy, pruning] = [await begin(), await begin()];
+      await guard(busy, named('old', limit));
+      const pruned = prune(pruning);
+      await isWaiting();
+      await busy.query('COMMIT');
+      await pruned;
+      await pruning.query('COMMIT');
+      expect(await stored()).toEqual([['old', limit]]);
+    });
+  });
+
+  it('find the table whose name has capitals and a schema', async () => {
+    const place = new FencingTable({ dialect, table: 'Places.Fences' });
+    const quote = dialect === 'postgres' ? '"' : '`';
+    const drop =
+      dialect === 'postgres' ? 'DROP SCHEMA IF EXISTS "Places" CASCADE' : 'DROP DATABASE IF EXISTS Places';
+    await admin.query(drop);
+    await admin.query(`CREATE SCHEMA ${quote}Places${quote}`);
+    await admin.query(place.createTableSql());
+    const connection = await begin();
+    await place.guard(connection.execute(), term(1_000));
+    await connection.query('COMMIT');
+    const count = `SELECT count(*) FROM ${quote}Places${quote}.${quote}Fences${quote}`;
+    expect(Number(await admin.one(count))).toBe(1);
+    await admin.query(place.pruneSql(new Date(2)));
+    expect(Number(await admin.one(count))).toBe(0);
+  });
+
   it('are asked for: a connection that is in none is refused, also by an execute that was kept', async () => {
     const [lease] = await leases(['a']);
     const connection = await begin();
