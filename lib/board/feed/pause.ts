@@ -1,6 +1,6 @@
-/** The looks at the store take one part in so many of the time at most, */
+/** Looks at the store take at most 1 / SHARE of the time. */
 const SHARE = 5;
-/** and are no further apart than this, ms: the process may have stood still during a look, for any time. */
+/** Longest pause between two looks, ms. The measured time of a look may include a freeze of the process of any length. */
 const LONGEST = 20_000;
 
 /**

@@ -22,11 +22,11 @@ import type { OwnLease } from '../own-lease.js';
 /** Options of work that runs once per period over all processes. */
 export interface OnceOptions {
   /**
-   * ms from the end of a success in which no other call runs. Must be equal in all processes. For a scheduled job,
+   * The time after a success during which no call runs the work. Must be equal in all processes. For a scheduled job,
    * choose less than the time between two runs.
    */
   period: Duration;
-  /** ms in which no process runs the work after a failure. @default 0 */
+  /** The time after a failure during which no process runs the work. @default 0 */
   retryAfterFailure?: Duration | undefined;
   /** Longest wait of a call, for a running call and for the store together. @default Infinity */
   waitTime?: Duration | undefined;
