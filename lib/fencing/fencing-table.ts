@@ -120,7 +120,7 @@ async function changedRows(execute: Execute, { sql, parameters }: Statement): Pr
 const isTerm = (lease: Lease | Term): lease is Term => !('fencingTokens' in lease);
 
 /**
- * Sorted, so that two transactions with the same names wait for each other instead of a deadlock.
+ * Sorted, so that two transactions with the same names run one after the other and do not deadlock.
  * @throws LockConfigError if a token is not a number, because a database may read it as 0
  */
 function fencesOf(lease: Lease | Term): readonly Fence[] {

@@ -16,7 +16,7 @@ export type Transferred = TransferReply & {
 
 /**
  * Passes holds of this client on to an owner on its way to another process, and takes such holds over. A request
- * without an answer is repeated for the same two owners, which finds out a transfer that succeeded before. A transfer
+ * without an answer is repeated for the same two owners, which shows whether an earlier request has succeeded. A transfer
  * without any answer is revoked: its next owner is released, even if the transfer arrives after that.
  */
 export class Transfers {
