@@ -67,15 +67,7 @@ export type {
   StoreWarning,
 } from './store/store-health.js';
 export {
-  isLockAbortedError,
-  isLockClosedError,
-  isLockConfigError,
   isLockError,
-  isLockKeyError,
-  isLockKindMismatchError,
-  isLockLostError,
-  isLockTimeoutError,
-  isLockUnavailableError,
   LockAbortedError,
   LockClosedError,
   LockConfigError,
@@ -89,3 +81,13 @@ export {
   type LossReason,
   type NodeOutcome,
 } from './api/errors.js';
+export {
+  isLockAbortedError,
+  isLockClosedError,
+  isLockConfigError,
+  isLockKeyError,
+  isLockKindMismatchError,
+  isLockLostError,
+  isLockTimeoutError,
+  isLockUnavailableError,
+} from './api/error-guards.js';

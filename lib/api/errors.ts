@@ -2,6 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import { HttpException } from '@nestjs/common';
 import { type Asker, describeAsker } from './asker.js';
 import { type DeadlockStep, describeCycle } from './deadlock.js';
+import { describeOption } from './describe.js';
 import { inQuotes } from '../runtime/text.js';
 import { isKept, keeperOf } from './lock-state.js';
 
@@ -341,75 +342,7 @@ export class LockClosedError extends ExpectedLockError {
   }
 }
 
-/** The replacement for a text that may be an address, which holds a password; undefined for any other text. */
-export const withoutAddress = (text: string): string | undefined =>
-  /[@:/]/.test(text) ? `a text of ${String(text.length)} characters` : undefined;
-
-/** As `describe`, but without a text that may be an address, in any option. */
-const describeOption = (value: unknown): string =>
-  (typeof value === 'string' ? withoutAddress(value) : undefined) ?? describe(value);
-
-/** A short, safe description of a value for a message. */
-export function describe(value: unknown): string {
-  if (typeof value === 'string') {
-    const text = value.length > 40 ? `${value.slice(0, 40)}… (${String(value.length)} characters)` : value;
-    return `"${inQuotes(text)}"`;
-  }
-  if (typeof value === 'bigint') return `${String(value)}n`;
-  if (typeof value === 'function') return `function ${value.name}`;
-  if (Array.isArray(value)) return `an array of ${String(value.length)}`;
-  if (typeof value === 'object' && value !== null) {
-    const name = (value as { constructor?: { name?: string } }).constructor?.name;
-    return `an object${name !== undefined && name !== 'Object' ? ` (${name})` : ''}`;
-  }
-  return String(value);
-}
-
-type AnyLockError =
-  | LockTimeoutError
-  | LockUnavailableError
-  | LockLostError
-  | LockAbortedError
-  | LockKeyError
-  | LockKindMismatchError
-  | LockConfigError
-  | LockClosedError;
-
-const guard =
-  <C extends LockErrorCode>(code: C) =>
-  (error: unknown): error is Extract<AnyLockError, { code: C }> =>
-    isLockError(error) && error.code === code;
-
 /** True for every error of this package, thrown by any copy of it. */
 export function isLockError(error: unknown): error is LockError {
   return error instanceof Error && (error as { [BRAND]?: unknown })[BRAND] === true;
-}
-
-/** True for a {@link LockTimeoutError}, thrown by any copy of this package. */
-export const isLockTimeoutError = guard('LOCK_TIMEOUT');
-/** True for a {@link LockUnavailableError}, thrown by any copy of this package. */
-export const isLockUnavailableError = guard('LOCK_UNAVAILABLE');
-/** True for a {@link LockLostError}, thrown by any copy of this package. */
-export const isLockLostError = guard('LOCK_LOST');
-/** True for a {@link LockAbortedError}, thrown by any copy of this package. */
-export const isLockAbortedError = guard('LOCK_ABORTED');
-/** True for a {@link LockKeyError}, thrown by any copy of this package. */
-export const isLockKeyError = guard('LOCK_KEY');
-/** True for a {@link LockKindMismatchError}, thrown by any copy of this package. */
-export const isLockKindMismatchError = guard('LOCK_KIND_MISMATCH');
-/** True for a {@link LockConfigError}, thrown by any copy of this package. */
-export const isLockConfigError = guard('LOCK_CONFIG');
-/** True for a {@link LockClosedError}, thrown by any copy of this package. */
-export const isLockClosedError = guard('LOCK_CLOSED');
-
-/** The value that a store has under a name, which may be something else than a lock. */
-export type Found<A> = A | LockKindMismatchError;
-
-/**
- * For a `catch`. Another value under the name is an answer: the owner does not hold the lock. A second try would not find
- * the lock again, and the other value may be removed at any time.
- */
-export function asAnswer(error: unknown): LockKindMismatchError {
-  if (isLockKindMismatchError(error)) return error;
-  throw error;
 }

@@ -1,4 +1,4 @@
-import { isLockConfigError } from '../api/errors.js';
+import { isLockConfigError } from '../api/error-guards.js';
 import type { LockModuleOptions, RedisConnection } from '../api/options.js';
 import { urlOptions } from '../stores/redis/connection/connection-url.js';
 import type { Given } from './given.js';

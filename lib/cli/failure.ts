@@ -1,12 +1,12 @@
 import { types } from 'node:util';
+import { type LockUnavailableError } from '../api/errors.js';
 import {
   isLockConfigError,
   isLockKeyError,
   isLockKindMismatchError,
   isLockTimeoutError,
   isLockUnavailableError,
-  type LockUnavailableError,
-} from '../api/errors.js';
+} from '../api/error-guards.js';
 import { onOneLine } from '../runtime/text.js';
 import { Failure } from './command-failure.js';
 import { EXIT } from './exit-code.js';

@@ -1,5 +1,5 @@
 import { timeOf } from '../api/duration.js';
-import { isLockConfigError } from '../api/errors.js';
+import { isLockConfigError } from '../api/error-guards.js';
 import { usageFailure } from './command-failure.js';
 
 /** What stands on the command line behind the command. */

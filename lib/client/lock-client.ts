@@ -1,6 +1,6 @@
 import { LockAbortedError, LockClosedError, LockLostError } from '../api/errors.js';
 import { onOneLine } from '../runtime/text.js';
-import type { ResolvedLockOptions } from '../api/options.js';
+import type { ResolvedLockOptions } from '../api/resolved-options.js';
 import { uuid } from '../runtime/runtime.js';
 import type { LockStore, QueueTerms, TransferRequest } from '../store/lock-store.js';
 import type { QueueMessage } from '../store/queue-messages.js';

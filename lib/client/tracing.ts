@@ -1,12 +1,12 @@
 import { tracingChannel, type TracingChannel } from 'node:diagnostics_channel';
+import { type LockLostError } from '../api/errors.js';
 import {
   isLockAbortedError,
   isLockClosedError,
   isLockLostError,
   isLockTimeoutError,
   isLockUnavailableError,
-  type LockLostError,
-} from '../api/errors.js';
+} from '../api/error-guards.js';
 import {
   type AcquireOutcome,
   type AcquisitionObserver,

@@ -1,7 +1,9 @@
 import { MAX_REASON } from '../api/asker.js';
-import { describe, LockConfigError, LockKeyError, withoutAddress } from '../api/errors.js';
+import { LockConfigError, LockKeyError } from '../api/errors.js';
+import { describe, withoutAddress } from '../api/describe.js';
 import { cureOf, timeOf } from '../api/duration.js';
-import type { AcquireOptions, AnswerOptions, CheckedAcquireOptions, ReasonOptions } from '../api/options.js';
+import type { AcquireOptions, AnswerOptions, ReasonOptions } from '../api/options.js';
+import type { CheckedAcquireOptions } from '../api/resolved-options.js';
 import { inQuotes, isSeen } from '../runtime/text.js';
 import { RESERVED } from '../store/lock-store.js';
 import { driftOf } from './holding/deadline.js';

@@ -3,7 +3,7 @@ import type { LockClient } from '../client/lock-client.js';
 import { now } from '../client/holding/deadline.js';
 import type { Scope } from '../client/scope/scope.js';
 import type { WaitRequest } from '../client/waiting/waiting.js';
-import type { ResolvedAcquireOptions } from '../api/options.js';
+import type { ResolvedAcquireOptions } from '../api/resolved-options.js';
 
 /** One call for a lock: its options, scopes and times. Also the request that waits in a queue. */
 export interface AcquireCall extends ResolvedAcquireOptions, WaitRequest {

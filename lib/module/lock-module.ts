@@ -1,6 +1,7 @@
 import { Module, type DynamicModule, type Provider } from '@nestjs/common';
 import { ModulesContainer } from '../nest/core-tokens.js';
-import { isLockConfigError, LockConfigError } from '../api/errors.js';
+import { LockConfigError } from '../api/errors.js';
+import { isLockConfigError } from '../api/error-guards.js';
 import {
   DEFAULTS,
   type LockFactoryOptions,

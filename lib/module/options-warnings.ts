@@ -1,4 +1,4 @@
-import type { ResolvedLockOptions } from '../api/options.js';
+import type { ResolvedLockOptions } from '../api/resolved-options.js';
 import { inQuotes } from '../runtime/text.js';
 
 /** A shorter lease of the module is more likely given in seconds than meant, ms. */

@@ -1,6 +1,6 @@
 import type { LockClient } from '../client/lock-client.js';
 import type { DeadlockStep } from '../api/deadlock.js';
-import type { ResolvedLockOptions } from '../api/options.js';
+import type { ResolvedLockOptions } from '../api/resolved-options.js';
 import type { Election } from '../api/election.js';
 import type { ProbableMistake } from './options-warnings.js';
 import type { Server } from '../stores/redis/connection/deployment.js';

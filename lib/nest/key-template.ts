@@ -1,5 +1,7 @@
 import { assertName } from '../client/validation.js';
-import { describe, isLockKeyError, LockConfigError, LockKeyError } from '../api/errors.js';
+import { LockConfigError, LockKeyError } from '../api/errors.js';
+import { isLockKeyError } from '../api/error-guards.js';
+import { describe } from '../api/describe.js';
 import { inQuotes, onOneLine } from '../runtime/text.js';
 
 /** The values from which a template's paths start, by name. */

@@ -1,6 +1,7 @@
 import { isThenable } from '../client/holding/late-result.js';
 import { MAX_LABEL } from '../client/validation.js';
-import { describe, LockConfigError, LockKeyError } from '../api/errors.js';
+import { LockConfigError, LockKeyError } from '../api/errors.js';
+import { describe } from '../api/describe.js';
 import {
   assertNumberOfKeys,
   assertSound,

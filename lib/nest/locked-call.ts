@@ -4,14 +4,8 @@ import { now, timerAt } from '../client/holding/deadline.js';
 import { onAbort } from '../client/waiting/on-abort.js';
 import { untilAborted } from '../client/waiting/until-aborted.js';
 import { timeOf } from '../api/duration.js';
-import {
-  isLockClosedError,
-  isLockLostError,
-  isLockTimeoutError,
-  LockConfigError,
-  LockKeyError,
-  LockLostError,
-} from '../api/errors.js';
+import { LockConfigError, LockKeyError, LockLostError } from '../api/errors.js';
+import { isLockClosedError, isLockLostError, isLockTimeoutError } from '../api/error-guards.js';
 import { type AcquireOptions, DEFAULTS } from '../api/options.js';
 import type { LockService } from '../module/lock-service.js';
 import { stateOf } from '../module/service-state.js';

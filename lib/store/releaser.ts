@@ -1,6 +1,7 @@
 import type { LockStore, ReleaseReply, ReleaseRequest } from './lock-store.js';
 import { oldestBeyond } from './oldest-beyond.js';
-import { isLockKindMismatchError, isLockUnavailableError, type LockError } from '../api/errors.js';
+import { type LockError } from '../api/errors.js';
+import { isLockKindMismatchError, isLockUnavailableError } from '../api/error-guards.js';
 import { now } from '../runtime/clock.js';
 import { clearTimer, idle, setTimer } from '../runtime/runtime.js';
 

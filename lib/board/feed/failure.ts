@@ -1,5 +1,5 @@
 import { types } from 'node:util';
-import { isLockUnavailableError } from '../../api/errors.js';
+import { isLockUnavailableError } from '../../api/error-guards.js';
 
 /**
  * Why the store has not answered. A LockUnavailableError has a message for clients, without the reason: the reason is in

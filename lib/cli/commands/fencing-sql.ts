@@ -1,6 +1,6 @@
 import { FencingTable } from '../../fencing/fencing-table.js';
 import { dialectOf, type FencingDialect } from '../../fencing/dialect.js';
-import { isLockConfigError } from '../../api/errors.js';
+import { isLockConfigError } from '../../api/error-guards.js';
 import { usageFailure } from '../command-failure.js';
 import { EXIT } from '../exit-code.js';
 import type { Given } from '../given.js';

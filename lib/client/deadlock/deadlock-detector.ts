@@ -1,5 +1,5 @@
 import { clearTimer } from '../../runtime/runtime.js';
-import { isLockUnavailableError } from '../../api/errors.js';
+import { isLockUnavailableError } from '../../api/error-guards.js';
 import type { LockStore } from '../../store/lock-store.js';
 import { TransientMap } from '../../store/transient-map.js';
 import { idleTimerAt, now } from '../holding/deadline.js';

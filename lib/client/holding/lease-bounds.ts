@@ -1,4 +1,4 @@
-import { isLockUnavailableError } from '../../api/errors.js';
+import { isLockUnavailableError } from '../../api/error-guards.js';
 import type { LeaseLimit } from '../../store/lock-store.js';
 import { now, timerAt } from './deadline.js';
 import { backoff } from '../waiting/waiting.js';

@@ -1,4 +1,4 @@
-import { isLockUnavailableError, asAnswer, type Found } from '../../api/errors.js';
+import { isLockUnavailableError, asAnswer, type Found } from '../../api/error-guards.js';
 import { clearTimer } from '../../runtime/runtime.js';
 import type { HoldState, LockStore, RenewRequest } from '../../store/lock-store.js';
 import { TransientMap } from '../../store/transient-map.js';

@@ -1,4 +1,5 @@
-import { isLockUnavailableError, type LockUnavailableError } from '../../api/errors.js';
+import { type LockUnavailableError } from '../../api/errors.js';
+import { isLockUnavailableError } from '../../api/error-guards.js';
 import { isWorthAnotherTry } from '../../store/another-try.js';
 import type {
   AcquireReply,

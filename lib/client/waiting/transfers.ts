@@ -1,4 +1,5 @@
-import { isLockUnavailableError, LockClosedError } from '../../api/errors.js';
+import { LockClosedError } from '../../api/errors.js';
+import { isLockUnavailableError } from '../../api/error-guards.js';
 import type { LockStore, ReleaseRequest, TransferReply, TransferRequest } from '../../store/lock-store.js';
 import type { Releaser } from '../../store/releaser.js';
 import { answeredBy } from './answered-by.js';

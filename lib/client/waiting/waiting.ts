@@ -1,9 +1,5 @@
-import {
-  isLockKindMismatchError,
-  isLockUnavailableError,
-  LockConfigError,
-  LockUnavailableError,
-} from '../../api/errors.js';
+import { LockConfigError, LockUnavailableError } from '../../api/errors.js';
+import { isLockKindMismatchError, isLockUnavailableError } from '../../api/error-guards.js';
 import type { DeadlockStep } from '../../api/deadlock.js';
 import type { AcquisitionObserver } from '../../api/tracing-channels.js';
 import {

@@ -4,13 +4,8 @@ import type { LockClient } from '../../client/lock-client.js';
 import { onAbort } from '../../client/waiting/on-abort.js';
 import { runInScope, Scope } from '../../client/scope/scope.js';
 import { POLL } from '../../client/waiting/waiting.js';
-import {
-  isLockAbortedError,
-  isLockClosedError,
-  isLockError,
-  isLockUnavailableError,
-  LockClosedError,
-} from '../../api/errors.js';
+import { isLockError, LockClosedError } from '../../api/errors.js';
+import { isLockAbortedError, isLockClosedError, isLockUnavailableError } from '../../api/error-guards.js';
 import { clearTimer } from '../../runtime/runtime.js';
 import { inQuotes } from '../../runtime/text.js';
 import { callOf } from '../call.js';

@@ -1,7 +1,8 @@
 import type { ListedName, LockClient, StoreListing } from '../../client/lock-client.js';
 import { untilAborted } from '../../client/waiting/until-aborted.js';
 import { assertKnownOptions, assertSignal } from '../../client/validation.js';
-import { isLockKindMismatchError, LockConfigError } from '../../api/errors.js';
+import { LockConfigError } from '../../api/errors.js';
+import { isLockKindMismatchError } from '../../api/error-guards.js';
 import { cureOf } from '../../api/duration.js';
 import { wallTime } from '../../runtime/runtime.js';
 import { lastTokenOf, livingOf } from './inspection.js';

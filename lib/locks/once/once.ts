@@ -6,13 +6,8 @@ import { untilAborted } from '../../client/waiting/until-aborted.js';
 import { assertKnownOptions, assertSignal } from '../../client/validation.js';
 import { backoff } from '../../client/waiting/waiting.js';
 import { timeOf, type Duration } from '../../api/duration.js';
-import {
-  isLockLostError,
-  isLockUnavailableError,
-  LockAbortedError,
-  LockConfigError,
-  LockLostError,
-} from '../../api/errors.js';
+import { LockAbortedError, LockConfigError, LockLostError } from '../../api/errors.js';
+import { isLockLostError, isLockUnavailableError } from '../../api/error-guards.js';
 import { answeredBy } from '../../client/waiting/answered-by.js';
 import type { Lease } from '../../api/lock.js';
 import { ONCE } from '../order.js';

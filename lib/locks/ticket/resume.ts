@@ -1,6 +1,7 @@
 import type { LockClient } from '../../client/lock-client.js';
 import { currentScope, owningScope } from '../../client/scope/scope.js';
-import { isLockKindMismatchError, LockLostError } from '../../api/errors.js';
+import { LockLostError } from '../../api/errors.js';
+import { isLockKindMismatchError } from '../../api/error-guards.js';
 import { callOf } from '../call.js';
 import type { Lease } from '../../api/lock.js';
 import { PlainLock } from '../plain-lock.js';

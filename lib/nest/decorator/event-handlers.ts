@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { type ExecutionContext, Logger } from '@nestjs/common';
 import { isObservable, type MonoTypeOperatorFunction, tap } from 'rxjs';
-import { isLockAbortedError, isLockClosedError, isLockTimeoutError } from '../../api/errors.js';
+import { isLockAbortedError, isLockClosedError, isLockTimeoutError } from '../../api/error-guards.js';
 import { copyMetadata } from './copy-metadata.js';
 
 /** Nest's marks of a handler of events. @nestjs/microservices is no dependency of this package. */

@@ -11,14 +11,8 @@ import type { AbstractHttpAdapter } from '@nestjs/core';
 import { HttpAdapterHost } from '../core-tokens.js';
 import { STATUS_CODES } from 'node:http';
 import { type Observable, throwError } from 'rxjs';
-import {
-  isLockClosedError,
-  isLockTimeoutError,
-  isLockUnavailableError,
-  LockError,
-  type LockErrorBody,
-  type LockErrorCode,
-} from '../../api/errors.js';
+import { LockError, type LockErrorBody, type LockErrorCode } from '../../api/errors.js';
+import { isLockClosedError, isLockTimeoutError, isLockUnavailableError } from '../../api/error-guards.js';
 import { OutageLog } from '../outage-log.js';
 
 /** The status codes of gRPC, which is no dependency of this package. */

@@ -1,7 +1,8 @@
 import 'reflect-metadata';
 import { Logger, type Type } from '@nestjs/common';
 import { PATH_METADATA, ROUTE_ARGS_METADATA } from '@nestjs/common/constants.js';
-import { isLockKeyError, LockKeyError } from '../../api/errors.js';
+import { LockKeyError } from '../../api/errors.js';
+import { isLockKeyError } from '../../api/error-guards.js';
 import { HANDLER_TYPE_METADATA, isEventHandler } from '../decorator/event-handlers.js';
 
 export const FAULT = 'The request lacks a value that it needs, or has one that cannot be used';

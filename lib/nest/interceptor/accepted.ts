@@ -1,5 +1,5 @@
 import { idleTimerAt, now } from '../../client/holding/deadline.js';
-import { isLockConfigError } from '../../api/errors.js';
+import { isLockConfigError } from '../../api/error-guards.js';
 import { clearTimer } from '../../runtime/runtime.js';
 import type { LockService } from '../../module/lock-service.js';
 import { stateOf } from '../../module/service-state.js';

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { now } from '../../runtime/clock.js';
-import { isLockUnavailableError, LockConfigError, type LockUnavailableError } from '../../api/errors.js';
+import { LockConfigError, type LockUnavailableError } from '../../api/errors.js';
+import { isLockUnavailableError } from '../../api/error-guards.js';
 import { monotonicTime } from '../../runtime/runtime.js';
 import { ANSWER_TIME, askAll } from './ask-all.js';
 import { conflictOf, namesOf, type Numbers, numbersOf, quarantineFor, strangerOf } from './charter.js';

@@ -1,9 +1,5 @@
-import {
-  isLockKindMismatchError,
-  isLockUnavailableError,
-  LockUnavailableError,
-  type NodeOutcome,
-} from '../../api/errors.js';
+import { LockUnavailableError, type NodeOutcome } from '../../api/errors.js';
+import { isLockKindMismatchError, isLockUnavailableError } from '../../api/error-guards.js';
 import { random, sleep } from '../../runtime/runtime.js';
 import { isWorthAnotherTry, worthAnotherTry } from '../../store/another-try.js';
 import type { AcquireAllReply, AcquireAllRequest, LockStore } from '../../store/lock-store.js';

@@ -1,4 +1,4 @@
-import { asAnswer, type Found, isLockUnavailableError } from '../../api/errors.js';
+import { asAnswer, type Found, isLockUnavailableError } from '../../api/error-guards.js';
 import { now } from '../../runtime/clock.js';
 import type { HoldState, RenewRequest } from '../../store/lock-store.js';
 import type { Releaser } from '../../store/releaser.js';

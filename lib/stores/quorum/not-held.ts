@@ -1,4 +1,5 @@
-import { isLockKindMismatchError, type LockKindMismatchError, type Found } from '../../api/errors.js';
+import { type LockKindMismatchError } from '../../api/errors.js';
+import { isLockKindMismatchError, type Found } from '../../api/error-guards.js';
 import type { NodeAnswer } from './ballot.js';
 
 /**

@@ -1,4 +1,4 @@
-import { isLockUnavailableError } from '../../api/errors.js';
+import { isLockUnavailableError } from '../../api/error-guards.js';
 import { afterInput, clearTimer, monotonicTime, setTimer } from '../../runtime/runtime.js';
 import type { Member } from './member.js';
 

@@ -1,4 +1,5 @@
-import { isLockUnavailableError, LockConfigError, type NodeOutcome } from '../../api/errors.js';
+import { LockConfigError, type NodeOutcome } from '../../api/errors.js';
+import { isLockUnavailableError } from '../../api/error-guards.js';
 import type { NamesReply, StoreListing } from '../../store/lock-store.js';
 import { noMajority } from './majority-acquisition.js';
 import { type Member, quorumOf } from './member.js';

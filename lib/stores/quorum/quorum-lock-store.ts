@@ -1,4 +1,5 @@
-import { LockConfigError, LockUnavailableError, asAnswer, type Found } from '../../api/errors.js';
+import { LockConfigError, LockUnavailableError } from '../../api/errors.js';
+import { asAnswer, type Found } from '../../api/error-guards.js';
 import type { Asker } from '../../api/asker.js';
 import type {
   AcquireAllReply,

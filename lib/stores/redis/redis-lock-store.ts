@@ -29,7 +29,8 @@ import type {
   StoreHealth,
   StoreWarning,
 } from '../../store/store-health.js';
-import { isLockKindMismatchError, LockUnavailableError } from '../../api/errors.js';
+import { LockUnavailableError } from '../../api/errors.js';
+import { isLockKindMismatchError } from '../../api/error-guards.js';
 import { PLAIN } from '../../store/kind-mismatch.js';
 import { nodeWarnings, quorumNodeWarnings } from '../../store/node-warnings.js';
 import { overallStatus } from '../../store/overall-status.js';

@@ -1,5 +1,5 @@
 import assert from './assert.js';
-import { isLockKindMismatchError } from '../../api/errors.js';
+import { isLockKindMismatchError } from '../../api/error-guards.js';
 import { words } from '../test-framework.js';
 import { hear } from './hearing.js';
 import { FAIR, READ, WRITE, SEMAPHORE, STAND, ASK } from './queue-terms.js';

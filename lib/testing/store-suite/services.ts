@@ -1,5 +1,5 @@
 import assert from './assert.js';
-import { isLockLostError, isLockTimeoutError } from '../../api/errors.js';
+import { isLockLostError, isLockTimeoutError } from '../../api/error-guards.js';
 import { LockService } from '../../module/lock-service.js';
 import type { Lock } from '../../api/lock.js';
 import { sleep, type Stage } from './stage.js';

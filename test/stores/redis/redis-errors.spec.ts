@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { isLockKindMismatchError, isLockUnavailableError } from '../../../lib/api/errors.js';
+import { isLockKindMismatchError, isLockUnavailableError } from '../../../lib/api/error-guards.js';
 import { CommandRefused, withCommand } from '../../../lib/stores/redis/connection/command-refused.js';
 import {
   CommandTimeout,

@@ -1,5 +1,5 @@
 import { now } from '../../../runtime/clock.js';
-import { isLockKindMismatchError } from '../../../api/errors.js';
+import { isLockKindMismatchError } from '../../../api/error-guards.js';
 import { kindMismatch, PLAIN } from '../../../store/kind-mismatch.js';
 import type {
   AcquireAllReply,

@@ -1,4 +1,4 @@
-import { isLockUnavailableError } from '../../../api/errors.js';
+import { isLockUnavailableError } from '../../../api/error-guards.js';
 import { doubted, grantedInVain } from '../../../store/unconfirmed.js';
 import type { Receipt } from './command.js';
 import { translate } from '../connection/redis-errors.js';

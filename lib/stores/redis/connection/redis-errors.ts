@@ -1,4 +1,5 @@
-import { describe, LockKindMismatchError, LockUnavailableError } from '../../../api/errors.js';
+import { LockKindMismatchError, LockUnavailableError } from '../../../api/errors.js';
+import { describe } from '../../../api/describe.js';
 import { worthAnotherTry } from '../../../store/another-try.js';
 import { CommandRefused } from './command-refused.js';
 import { FORBIDDEN, isReply, UNKNOWN, unwrapped } from './reply-texts.js';
