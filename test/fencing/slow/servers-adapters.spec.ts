@@ -57,6 +57,19 @@ describeHere(`the adapters with their libraries${because}`, () => {
     expect(results).toEqual(expect.arrayContaining(expected));
   });
 
+  it('@Fenced guards in the transaction of typeorm-transactional, and warns of the order in which it could not', async () => {
+    const args = ['transactional.mjs', String(postgres.port)];
+    const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: LIBRARIES });
+    expect(JSON.parse(stdout)).toEqual({
+      first: 'committed',
+      late: 'fenced',
+      ran: [1],
+      amount: 1,
+      above: 'LOCK_CONFIG',
+      warnings: [[], [expect.stringContaining('@Fenced')]],
+    });
+  });
+
   it.each([
     ['postgres', 'postgresql', 'app.Fences'],
     ['mysql', 'mysql', 'Fences'],
