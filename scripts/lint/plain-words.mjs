@@ -12,7 +12,7 @@ const HABITS = [
   {
     name: '"where" for a condition',
     pattern: /\bwhere\b/gi,
-    limit: 1,
+    limit: 0.5,
     cure: 'say "if" or "when"; "where" is for places',
   },
   {
