@@ -25,9 +25,12 @@ export class LockFences1700000000000 implements MigrationInterface {
   prisma: prismaModel,
 };
 
-const COLLATION = `// Prisma does not know collations: in the migration that it makes (--create-only), write COLLATE "C" after TEXT.
-// Otherwise an upgrade of the language library of the server can break the index of the names.
-`;
+const COLLATION = [
+  'Prisma does not know collations: in the migration that it makes (--create-only), write COLLATE "C" after TEXT.',
+  'Otherwise an upgrade of the language library of the server can break the index of the names.',
+]
+  .map((line) => `// ${line}\n`)
+  .join('');
 
 /** Prisma compares the database with its models, and would drop a table that it does not know. */
 function prismaModel(table: string, _: string, dialect: FencingDialect): string {

@@ -2,9 +2,10 @@ import type { NodeOutcome } from '../../api/errors.js';
 import type { LockStore } from '../../store/lock-store.js';
 import { decide, type NodeAnswer, tally } from './ballot.js';
 import { noMajority } from './majority-acquisition.js';
-import { type Member, quorumOf } from './member.js';
+import type { Member } from './member.js';
 import { mismatchAmong } from './not-held.js';
-import { isTimeout, type Presence } from './presence.js';
+import { isTimeout } from './presence.js';
+import type { Quorum } from './quorum.js';
 
 /** The answers of the members by index; undefined for a member without an answer. */
 export type Cast<A> = readonly (NodeAnswer<A> | undefined)[];
@@ -16,11 +17,11 @@ export type Cast<A> = readonly (NodeAnswer<A> | undefined)[];
  * @throws LockUnavailableError if fewer members answer
  */
 export async function askMembers<A>(
-  { members, presence }: { readonly members: readonly Member[]; readonly presence: Presence },
+  { members, presence, needed: majority }: Quorum,
   name: string | undefined,
   ask: (store: LockStore) => Promise<A>,
   isAsked: (index: number) => boolean = () => true,
-  needed = quorumOf(members.length),
+  needed = majority,
 ): Promise<Cast<A>> {
   const unasked = new Promise<never>(() => undefined);
   const answers = members.map(({ store }, index) =>

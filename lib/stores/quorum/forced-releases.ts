@@ -1,14 +1,11 @@
 import type { Asker } from '../../api/asker.js';
 import { now } from '../../runtime/clock.js';
 import type { LockStore, StoredLock } from '../../store/lock-store.js';
-import type { Releaser } from '../../store/releaser.js';
 import { askMembers, type Cast, outcomesOf } from './ask-members.js';
 import { type NodeAnswer, tally } from './ballot.js';
-import type { Charters } from './charters.js';
 import { marginOf, noMajority } from './majority-acquisition.js';
 import { greatestToken, majorityState } from './majority-state.js';
-import { type Member, quorumOf } from './member.js';
-import type { Presence } from './presence.js';
+import type { Quorum } from './quorum.js';
 
 /** Most tokens that local hand-offs may have given beyond the token on the nodes: one per µs. */
 const HANDED_ON = 1_000_000;
@@ -18,27 +15,17 @@ const HANDED_ON = 1_000_000;
  */
 const HANDED_ON_AHEAD = 100_000;
 
-interface ForcedReleasesContext {
-  readonly members: readonly Member[];
-  /** One for each member. */
-  readonly releasers: readonly Releaser[];
-  /** The lease time of the module, ms. */
-  readonly leaseTime: number;
-  readonly charters: Charters;
-  readonly presence: Presence;
-}
-
 /** Whether a member knows the token, or another owner has the lock there. */
 type Told = 'told' | 'taken';
 const TOLD = { value: 'told' } as const;
 
 /** Releases locks by force on all members. Later tokens are still greater than all earlier ones. */
 export class ForcedReleases {
-  constructor(private readonly context: ForcedReleasesContext) {}
+  constructor(private readonly quorum: Quorum) {}
 
   async release(name: string, asker: Asker | undefined): Promise<boolean> {
-    const { releasers } = this.context;
-    const states = await askMembers(this.context, name, (store) => store.inspect(name));
+    const { releasers } = this.quorum;
+    const states = await askMembers(this.quorum, name, (store) => store.inspect(name));
     const known = majorityState(states);
     // Even without a majority that holds the lock now: the owner got its token from one.
     const fencingToken = this.tokenBeyond(greatestToken(states));
@@ -47,19 +34,18 @@ export class ForcedReleases {
     // member that holds the lock and does not know the token would give smaller tokens. So both get a release of the
     // present owner's hold instead, with the token, for as long as that hold lasts.
     const isTold = (index: number) => tally([told[index]], (answer) => answer === 'told') === 1;
-    const { members } = this.context;
-    const needed = quorumOf(members.length);
+    const { members, needed } = this.quorum;
     if (tally(told, (answer) => answer === 'told') < needed)
       throw noMajority(name, outcomesOf(members, told), { effect: 'unknown' });
     // If the forced release does not arrive, a release of the owner's hold replaces it.
     const takeBack = (index: number) => {
       const [holder] = stateOf(states[index])?.holders ?? [];
       if (holder === undefined || holder.remainingTime === Infinity) return;
-      const until = now() + Math.max(holder.remainingTime, this.context.leaseTime);
+      const until = now() + Math.max(holder.remainingTime, this.quorum.leaseTime);
       void releasers[index]?.release({ name, owner: holder.owner, fencingToken }, until);
     };
     for (const { owner, remainingTime } of known?.holders ?? []) {
-      const until = now() + Math.max(remainingTime, this.context.leaseTime);
+      const until = now() + Math.max(remainingTime, this.quorum.leaseTime);
       releasers.forEach((releaser, index) => {
         if (!isTold(index)) void releaser.release({ name, owner, fencingToken }, until);
       });
@@ -77,7 +63,7 @@ export class ForcedReleases {
       }
     };
     const released = await askMembers(
-      this.context,
+      this.quorum,
       name,
       take,
       (index) => letsGo[index] === true,
@@ -94,7 +80,7 @@ export class ForcedReleases {
    */
   private tokenBeyond(last: number | undefined): number | undefined {
     if (last === undefined) return undefined;
-    const { charters, leaseTime } = this.context;
+    const { charters, leaseTime } = this.quorum;
     // The margin of the service with the longest lease.
     const margin = marginOf(Math.max(leaseTime, charters.numbers?.longest ?? 0));
     const latest = (charters.time ?? Infinity) + margin;
@@ -112,7 +98,7 @@ export class ForcedReleases {
     states: Cast<StoredLock | null>,
     leastToken: number | undefined,
   ): Promise<Cast<Told>> {
-    const { members, presence } = this.context;
+    const { members, presence } = this.quorum;
     const telling = states.map(async (answer, index): Promise<NodeAnswer<Told> | undefined> => {
       if (answer === undefined || 'error' in answer) return answer;
       const [holder] = answer.value?.holders ?? [];

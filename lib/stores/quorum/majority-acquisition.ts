@@ -4,11 +4,11 @@ import { random, sleep } from '../../runtime/runtime.js';
 import { isWorthAnotherTry, worthAnotherTry } from '../../store/another-try.js';
 import type { AcquireAllReply, AcquireAllRequest, LockStore } from '../../store/lock-store.js';
 import { count, countWithout, decide, outcomeOf, tally, type Vote } from './ballot.js';
-import { CHECK, type Contention } from './contention.js';
-import type { Charters } from './charters.js';
+import { CHECK } from './contention.js';
 import type { Holding } from './holdings.js';
 import { type Member, quorumOf } from './member.js';
-import { isTakenBack, isTimeout, type Presence } from './presence.js';
+import { isTakenBack, isTimeout } from './presence.js';
+import type { Quorum } from './quorum.js';
 
 type Grant = Extract<AcquireAllReply, { granted: true }>;
 type Refusal = Extract<AcquireAllReply, { granted: false }>;
@@ -19,16 +19,6 @@ const LAST_WORD = 50;
 const RETREAT = 20;
 /** Longest time, ms, until the next request if no majority knows a holder of the lock. */
 const SPLIT_POLL = 500;
-
-/** The part of the store that an acquisition uses. */
-export interface MajorityAcquisitionContext {
-  readonly members: readonly Member[];
-  /** The lease time of the module, ms. */
-  readonly leaseTime: number;
-  readonly charters: Charters;
-  readonly presence: Presence;
-  readonly contention: Contention;
-}
 
 /** The part of one member in an attempt. */
 interface Seat {
@@ -43,10 +33,9 @@ interface Seat {
 /** One attempt of one owner: a majority grants it, or all members get a release. */
 export class MajorityAcquisition<A extends { readonly granted: boolean }> {
   private readonly seats: readonly Seat[];
-  private readonly needed: number;
 
   constructor(
-    private readonly context: MajorityAcquisitionContext,
+    private readonly quorum: Quorum,
     private readonly request: AcquireAllRequest,
     private readonly holding: Holding,
     /** Asks one member for the locks. */
@@ -55,10 +44,9 @@ export class MajorityAcquisition<A extends { readonly granted: boolean }> {
     /** Ensures that one member releases the locks. */
     private readonly giveUp: (index: number, insist: boolean) => void,
   ) {
-    this.seats = context.members.map((member, index) => {
+    this.seats = quorum.members.map((member, index) => {
       return { member, index, reply: undefined, generation: undefined };
     });
-    this.needed = quorumOf(context.members.length);
   }
 
   /**
@@ -66,7 +54,7 @@ export class MajorityAcquisition<A extends { readonly granted: boolean }> {
    * @throws LockKindMismatchError if a node has another kind of value under the name
    */
   async run(): Promise<AcquireAllReply> {
-    const { presence, contention } = this.context;
+    const { presence, contention } = this.quorum;
     const { names } = this.request;
     const isRace = contention.asksOneFirst(names);
     if (isRace && this.hasMajority) {
@@ -105,7 +93,7 @@ export class MajorityAcquisition<A extends { readonly granted: boolean }> {
    * @returns the refusal of the member
    */
   private async askOne(): Promise<Refusal | undefined> {
-    const { presence, contention } = this.context;
+    const { presence, contention } = this.quorum;
     const { names } = this.request;
     const headStart = contention.headStart(names);
     if (headStart > 0) await sleep(headStart);
@@ -128,7 +116,7 @@ export class MajorityAcquisition<A extends { readonly granted: boolean }> {
   }
 
   private get hasMajority(): boolean {
-    return this.context.presence.present().length >= this.needed;
+    return this.quorum.presence.present().length >= this.quorum.needed;
   }
 
   /** Asks each member at most once. */
@@ -153,7 +141,7 @@ export class MajorityAcquisition<A extends { readonly granted: boolean }> {
   /** Records the answer before its caller sees it, because a later release reads the record. */
   private sendTo({ member, index }: Seat, leastToken: number | undefined): Promise<AcquireAllReply> {
     const { holding } = this;
-    const { presence } = this.context;
+    const { presence } = this.quorum;
     const again = holding.mayBeHeldBy(index);
     holding.ask(index);
     const sentAt = presence.asked(index);
@@ -180,7 +168,7 @@ export class MajorityAcquisition<A extends { readonly granted: boolean }> {
     const { member, index } = seat;
     const asked = this.ask(seat);
     // The charter is requested at the same time over the same connection, so that one server answers both requests.
-    const { charters } = this.context;
+    const { charters } = this.quorum;
     const admitted =
       this.holding.mayBeHeldBy(index) &&
       this.request.leaseTime <= charters.allowed &&
@@ -210,17 +198,17 @@ export class MajorityAcquisition<A extends { readonly granted: boolean }> {
    */
   private async agree(grants: ReadonlyMap<number, Grant>): Promise<readonly number[] | undefined> {
     const { names, leaseTime } = this.request;
-    const { time = Infinity } = this.context.charters;
+    const { time = Infinity } = this.quorum.charters;
     const all = [...grants.values()];
     const tokens = names.map((_, n) => Math.max(...all.map(({ fencingTokens }) => fencingTokens[n] ?? 0)));
-    const margin = marginOf(Math.min(leaseTime, this.context.leaseTime));
+    const margin = marginOf(Math.min(leaseTime, this.quorum.leaseTime));
     const least = tokens.map((token) => (token > time + margin ? token : token - margin));
     const behind = this.seats.filter(({ index }) =>
       grants.get(index)?.fencingTokens.some((token, n) => token < (least[n] ?? 0)),
     );
     if (behind.length === 0 || this.isUnwanted) return tokens;
     const told = behind.map(async (seat) => (await this.sendTo(seat, Math.max(...tokens))).granted);
-    const enough = this.needed - (grants.size - behind.length);
+    const enough = this.quorum.needed - (grants.size - behind.length);
     const agreed = await decide(told, (cast) => {
       if (tally(cast, (granted) => granted) >= enough) return { enough: true };
       return cast.includes(undefined) ? undefined : { enough: false };
@@ -246,8 +234,8 @@ export class MajorityAcquisition<A extends { readonly granted: boolean }> {
    * end and the holder that the members report. A stray hold on a minority says nothing about that lock.
    */
   private async refuse(refusals: readonly Refusal[], grants: number, isRace: boolean): Promise<Refusal> {
-    const { needed, holding } = this;
-    const { members, presence, contention } = this.context;
+    const { holding } = this;
+    const { members, presence, contention, needed } = this.quorum;
     const { names } = this.request;
     const [name] = byFrequency(refusals.map((refusal) => refusal.name));
     const ofName = refusals.filter((refusal) => refusal.name === name);
@@ -284,13 +272,13 @@ export class MajorityAcquisition<A extends { readonly granted: boolean }> {
     const end = sleep(LAST_WORD).then(() => undefined);
     const absent = Promise.resolve(undefined);
     return await Promise.all(
-      votes.map((vote, index) => Promise.race([vote, this.context.presence.isAbsent(index) ? absent : end])),
+      votes.map((vote, index) => Promise.race([vote, this.quorum.presence.isAbsent(index) ? absent : end])),
     );
   }
 
   private async failure(votes: readonly Promise<Vote<Grant, Refusal>>[]): Promise<Error> {
     const cast = await this.lastWords(votes);
-    const outcomes = this.context.members.map(({ node }, index) => outcomeOf(node, cast[index]));
+    const outcomes = this.quorum.members.map(({ node }, index) => outcomeOf(node, cast[index]));
     const mismatch = outcomes.map(({ error }) => error).find(isLockKindMismatchError);
     if (mismatch !== undefined) return mismatch;
     // Every possible grant is being released.

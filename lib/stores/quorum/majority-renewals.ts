@@ -1,37 +1,20 @@
 import { asAnswer, type Found, isLockUnavailableError } from '../../api/error-guards.js';
 import { now } from '../../runtime/clock.js';
 import type { HoldState, RenewRequest } from '../../store/lock-store.js';
-import type { Releaser } from '../../store/releaser.js';
 import { type Cast, outcomesOf } from './ask-members.js';
 import { decide, tally } from './ballot.js';
-import type { Holdings } from './holdings.js';
-import type { QuorumLeaseLimit } from './lease-limit.js';
 import { noMajority } from './majority-acquisition.js';
-import { type Member, quorumOf } from './member.js';
 import { whyNotHeld } from './not-held.js';
-import type { Presence } from './presence.js';
+import type { Quorum } from './quorum.js';
 
 type RenewalCast = Cast<Found<HoldState>>;
 
-interface MajorityRenewalsContext {
-  readonly members: readonly Member[];
-  /** One for each member. */
-  readonly releasers: readonly Releaser[];
-  readonly holdings: Holdings;
-  readonly limit: QuorumLeaseLimit;
-  readonly presence: Presence;
-}
-
 /** Renews holds on all members. A hold lasts while a majority keeps it. */
 export class MajorityRenewals {
-  private readonly needed: number;
-
-  constructor(private readonly context: MajorityRenewalsContext) {
-    this.needed = quorumOf(context.members.length);
-  }
+  constructor(private readonly quorum: Quorum) {}
 
   renew(requests: readonly RenewRequest[]): readonly Promise<HoldState>[] {
-    const { members, presence, limit } = this.context;
+    const { members, presence, leaseLimit: limit } = this.quorum;
     if (requests.some(({ leaseTime }) => leaseTime > limit.most))
       return requests.map((one) => this.renewLonger(one));
     const answers = members.map(({ store }) => store.renew(requests));
@@ -53,15 +36,15 @@ export class MajorityRenewals {
   }
 
   private async renewLonger(request: RenewRequest): Promise<HoldState> {
-    const refusal = await this.context.limit.raise(request.name, request.leaseTime);
+    const refusal = await this.quorum.leaseLimit.raise(request.name, request.leaseTime);
     if (refusal !== undefined) throw refusal;
     return (await this.renew([request])[0]) ?? 'deleted';
   }
 
   /** Counts only members that still have the lock. A member without an answer says nothing. */
   private count(cast: RenewalCast): { state: Found<HoldState> } | { cast: RenewalCast } | undefined {
-    if (tally(cast, (state) => state === 'held') >= this.needed) return { state: 'held' };
-    if (tally(cast, (state) => state !== 'held') > this.context.members.length - this.needed) {
+    if (tally(cast, (state) => state === 'held') >= this.quorum.needed) return { state: 'held' };
+    if (tally(cast, (state) => state !== 'held') > this.quorum.members.length - this.quorum.needed) {
       return { state: whyNotHeld(cast) };
     }
     return cast.includes(undefined) ? undefined : { cast };
@@ -72,7 +55,7 @@ export class MajorityRenewals {
     { name, owner, leaseTime }: RenewRequest,
     states: readonly Promise<Found<HoldState>>[],
   ): void {
-    const holding = this.context.holdings.get(owner);
+    const holding = this.quorum.holdings.get(owner);
     if (holding === undefined) return;
     holding.prolong(leaseTime);
     states.forEach((answer, index) => {
@@ -85,7 +68,7 @@ export class MajorityRenewals {
           if (left <= 0) return;
           const leastToken = holding.fencingTokens.get(name);
           holding.ask(index);
-          await this.context.members[index]?.store.acquire({ name, owner, leaseTime: left, leastToken }).then(
+          await this.quorum.members[index]?.store.acquire({ name, owner, leaseTime: left, leastToken }).then(
             () => {
               holding.answered(index);
             },
@@ -105,11 +88,11 @@ export class MajorityRenewals {
    * without an owner.
    */
   private giveUpRest({ name, owner, leaseTime }: RenewRequest): void {
-    const holding = this.context.holdings.get(owner);
+    const holding = this.quorum.holdings.get(owner);
     holding?.released.add(name);
     const fencingToken = holding?.fencingTokens.get(name);
     const until = Math.max(now() + leaseTime, holding?.until ?? 0);
-    this.context.releasers.forEach((releaser, index) => {
+    this.quorum.releasers.forEach((releaser, index) => {
       // A top-up under way may arrive after the release.
       const insist = holding?.isUnsureOf(index) === true;
       void releaser.release({ name, owner, fencingToken }, until, { insist });

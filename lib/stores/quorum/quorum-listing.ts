@@ -2,13 +2,9 @@ import { LockConfigError, type NodeOutcome } from '../../api/errors.js';
 import { isLockUnavailableError } from '../../api/error-guards.js';
 import type { NamesReply, StoreListing } from '../../store/lock-store.js';
 import { noMajority } from './majority-acquisition.js';
-import { type Member, quorumOf } from './member.js';
-import { isTimeout, type Presence } from './presence.js';
-
-interface Context {
-  readonly members: readonly Member[];
-  readonly presence: Presence;
-}
+import type { Member } from './member.js';
+import { isTimeout } from './presence.js';
+import type { Quorum } from './quorum.js';
 
 /** A member that has listed all of its names. */
 interface Told {
@@ -33,8 +29,8 @@ interface Answer {
  * Lists the locks of a quorum, one member after the other, until so many have listed theirs that any majority includes
  * one of them. The inspection of a lock shows whether a majority has it.
  */
-export function quorumListing({ members, presence }: Context): StoreListing {
-  const needed = members.length - quorumOf(members.length) + 1;
+export function quorumListing({ members, presence, needed: majority }: Quorum): StoreListing {
+  const needed = members.length - majority + 1;
   return {
     async names({ prefix, cursor }) {
       const { told, reading } = positionOf(cursor, members.length);

@@ -7,6 +7,7 @@ import type {
   AcquireReply,
   AcquireRequest,
   HoldState,
+  LeaseLimit,
   LockStore,
   QueueTerms,
   ReleaseReply,
@@ -20,21 +21,17 @@ import type {
 } from '../../store/lock-store.js';
 import type { AskRequest, LossMessage } from '../../store/queue-messages.js';
 import type { ConnectionChange, HealthDepth, StoreHealth } from '../../store/store-health.js';
-import { Releaser } from '../../store/releaser.js';
-import { MajorityAcquisition, type MajorityAcquisitionContext, noMajority } from './majority-acquisition.js';
+import { MajorityAcquisition, noMajority } from './majority-acquisition.js';
 import { type NodeAnswer, decide, tally } from './ballot.js';
 import { askMembers, outcomesOf } from './ask-members.js';
-import { Contention } from './contention.js';
-import { Charters } from './charters.js';
 import { ForcedReleases } from './forced-releases.js';
-import { QuorumLeaseLimit } from './lease-limit.js';
 import { MajorityRenewals } from './majority-renewals.js';
 import { Hints } from './hints.js';
-import { Holding, Holdings } from './holdings.js';
+import { Holding } from './holdings.js';
 import { majorityState } from './majority-state.js';
-import { type Member, type MemberStore, quorumOf } from './member.js';
+import type { Member, MemberStore } from './member.js';
 import { whyNotHeld } from './not-held.js';
-import { Presence } from './presence.js';
+import { Quorum } from './quorum.js';
 import { quorumListing } from './quorum-listing.js';
 import { quorumLabels, quorumWaits } from './quorum-notes.js';
 import { quorumHealth } from './quorum-health.js';
@@ -56,14 +53,8 @@ export class QuorumLockStore implements LockStore {
   readonly labels: StoreLabels;
   readonly waits: StoreWaits;
   readonly listing: StoreListing;
-  private readonly needed: number;
-  readonly leaseLimit: QuorumLeaseLimit;
-  private readonly charters: Charters;
-  private readonly presence: Presence;
-  private readonly contention = new Contention();
-  private readonly context: MajorityAcquisitionContext;
-  private readonly releasers: readonly Releaser[];
-  private readonly holdings = new Holdings();
+  readonly leaseLimit: LeaseLimit;
+  private readonly quorum: Quorum;
   private readonly renewals: MajorityRenewals;
   private readonly forcedReleases: ForcedReleases;
 
@@ -72,26 +63,22 @@ export class QuorumLockStore implements LockStore {
     private readonly members: readonly Member[],
     private readonly leaseTime: number,
   ) {
-    this.needed = quorumOf(members.length);
-    this.charters = new Charters(members, leaseTime);
-    this.leaseLimit = new QuorumLeaseLimit(members, this.charters);
-    this.presence = new Presence(members);
-    const { charters, leaseLimit: limit, presence, contention } = this;
-    this.context = { members, leaseTime, charters, presence, contention };
-    this.labels = quorumLabels(this.context);
-    this.waits = quorumWaits(this.context);
-    this.listing = quorumListing(this.context);
-    this.releasers = members.map(({ store }) => new Releaser(store));
-    const { releasers, holdings } = this;
-    this.renewals = new MajorityRenewals({ members, releasers, holdings, limit, presence });
-    this.forcedReleases = new ForcedReleases({ members, releasers, leaseTime, charters, presence });
+    const quorum = new Quorum(members, leaseTime);
+    const { charters, leaseLimit, releasers } = quorum;
+    this.quorum = quorum;
+    this.leaseLimit = leaseLimit;
+    this.labels = quorumLabels(quorum);
+    this.waits = quorumWaits(quorum);
+    this.listing = quorumListing(quorum);
+    this.renewals = new MajorityRenewals(quorum);
+    this.forcedReleases = new ForcedReleases(quorum);
     members.forEach(({ store }, index) => {
       store.onConnectionChange(({ connected }) => {
         if (!connected) return;
         // A restarted member's waiting time counts from its first contact, and all members learn a longer lease time
         // before a lock needs it.
-        void charters.mayVote(index).then(() => limit.isAllowed(leaseTime));
-        this.releasers[index]?.hurry();
+        void charters.mayVote(index).then(() => leaseLimit.isAllowed(leaseTime));
+        releasers[index]?.hurry();
       });
     });
   }
@@ -122,7 +109,7 @@ export class QuorumLockStore implements LockStore {
 
   outageOf(name: string): LockUnavailableError | undefined {
     const down = this.members.filter(({ isDown }) => isDown);
-    if (this.members.length - down.length >= this.needed) return undefined;
+    if (this.members.length - down.length >= this.quorum.needed) return undefined;
     const outcomes = down.map(({ node, store }) => {
       return { node, outcome: 'error', error: store.outageOf?.(name)?.cause } as const;
     });
@@ -136,10 +123,10 @@ export class QuorumLockStore implements LockStore {
   async release(request: ReleaseRequest): Promise<ReleaseReply> {
     const { name, owner, leaseTime, queue } = request;
     // A lock stays taken for at most the longest hold.
-    const { leaseLimit } = this;
+    const { leaseLimit, holdings, releasers, needed } = this.quorum;
     if ((request.keepFor ?? 0) > leaseLimit.most) await leaseLimit.isAllowed(request.keepFor ?? 0);
     const keepFor = request.keepFor && Math.min(request.keepFor, leaseLimit.most);
-    const holding = this.holdings.get(owner);
+    const holding = holdings.get(owner);
     const fencingToken = request.fencingToken ?? holding?.fencingTokens.get(name);
     const release = { name, owner, fencingToken, keepFor, leaseTime, queue };
     const until = Math.max(now() + this.leaseTime, holding?.until ?? 0);
@@ -150,20 +137,20 @@ export class QuorumLockStore implements LockStore {
         : this.releaseAt(index, release),
     );
     const decision = await decide(answers, (cast) => {
-      if (tally(cast, (reply) => reply === 'released') >= this.needed) return 'released';
-      if (tally(cast, (reply) => reply !== 'released') > this.members.length - this.needed)
+      if (tally(cast, (reply) => reply === 'released') >= needed) return 'released';
+      if (tally(cast, (reply) => reply !== 'released') > this.members.length - needed)
         return whyNotHeld(cast);
       return cast.includes(undefined) ? undefined : { cast };
     });
     if (typeof decision === 'object' && 'cast' in decision) {
       throw noMajority(name, outcomesOf(this.members, decision.cast), { effect: 'unknown' });
     }
-    if (holding?.released.size === holding?.fencingTokens.size) this.holdings.delete(owner);
+    if (holding?.released.size === holding?.fencingTokens.size) holdings.delete(owner);
     // The lock is free. A member without an answer, or with an older request under way, gets the release until the
     // lease has ended.
     answers.forEach((answer, index) => {
       const repeat = () => {
-        void this.releasers[index]?.release(release, until, { insist: holding?.isUnsureOf(index) === true });
+        void releasers[index]?.release(release, until, { insist: holding?.isUnsureOf(index) === true });
       };
       answer.then(() => {
         if (holding?.isUnsureOf(index) === true) repeat();
@@ -174,7 +161,7 @@ export class QuorumLockStore implements LockStore {
   }
 
   private releaseAt(index: number, release: ReleaseRequest): Promise<Found<ReleaseReply>> {
-    const { members, presence } = this;
+    const { members, presence } = this.quorum;
     const sentAt = presence.asked(index);
     const sent = members[index]?.store.release(release) ?? Promise.resolve<ReleaseReply>('deleted');
     return sent.then(
@@ -190,8 +177,8 @@ export class QuorumLockStore implements LockStore {
   }
 
   async subscribeToReleases(name: string, onWake: () => void): Promise<Subscription> {
-    const { members, presence, contention } = this;
-    const votes = (index: number) => this.charters.quarantineOf(index) === 0;
+    const { members, presence, contention, charters } = this.quorum;
+    const votes = (index: number) => charters.quarantineOf(index) === 0;
     const wakeUp = new WakeUp(members.length, votes, () => {
       contention.woken(name);
       // An even number of members is easily split in half.
@@ -233,7 +220,7 @@ export class QuorumLockStore implements LockStore {
   }
 
   async inspect(name: string): Promise<StoredLock | null> {
-    const states = await askMembers(this.context, name, (store) => store.inspect(name));
+    const states = await askMembers(this.quorum, name, (store) => store.inspect(name));
     return majorityState(states);
   }
 
@@ -244,14 +231,14 @@ export class QuorumLockStore implements LockStore {
 
   /** One member's message is enough, and the client reports each request once. */
   async requestRelease(request: AskRequest): Promise<boolean> {
-    const cast = await askMembers(this.context, request.name, async (store) =>
+    const cast = await askMembers(this.quorum, request.name, async (store) =>
       store.requestRelease?.(request),
     );
     return tally(cast, (isAsked) => isAsked === true) > 0;
   }
 
   async health(depth?: HealthDepth): Promise<StoreHealth> {
-    const { charters } = this;
+    const { charters } = this.quorum;
     const reports = await Promise.all(
       this.members.map(async ({ store }, index) => {
         // The charter may have changed.
@@ -268,7 +255,7 @@ export class QuorumLockStore implements LockStore {
   }
 
   async close(): Promise<void> {
-    await Promise.all(this.releasers.map((releaser) => releaser.close()));
+    await Promise.all(this.quorum.releasers.map((releaser) => releaser.close()));
     await Promise.all(this.members.map(({ store }) => store.close()));
   }
 
@@ -281,21 +268,22 @@ export class QuorumLockStore implements LockStore {
     await this.admit(names, leaseTime);
     const holding = new Holding(leaseTime);
     for (const name of names) holding.fencingTokens.set(name, 0);
-    this.holdings.set(owner, holding);
+    this.quorum.holdings.set(owner, holding);
     const giveUp = (index: number, insist: boolean) => {
       const until = now() + leaseTime;
-      for (const name of names) void this.releasers[index]?.release({ name, owner }, until, { insist });
+      for (const name of names)
+        void this.quorum.releasers[index]?.release({ name, owner }, until, { insist });
     };
     try {
-      const reply = await new MajorityAcquisition(this.context, request, holding, ask, read, giveUp).run();
+      const reply = await new MajorityAcquisition(this.quorum, request, holding, ask, read, giveUp).run();
       if (reply.granted) {
         names.forEach((name, n) => holding.fencingTokens.set(name, reply.fencingTokens[n] ?? 0));
       } else {
-        this.holdings.delete(owner);
+        this.quorum.holdings.delete(owner);
       }
       return reply;
     } catch (error) {
-      this.holdings.delete(owner);
+      this.quorum.holdings.delete(owner);
       throw error;
     }
   }
@@ -305,7 +293,7 @@ export class QuorumLockStore implements LockStore {
    *   them
    */
   private async admit(names: readonly string[], leaseTime: number): Promise<void> {
-    const { charters, leaseLimit } = this;
+    const { charters, leaseLimit } = this.quorum;
     const isAllowed = leaseTime <= charters.allowed || (await leaseLimit.isAllowed(leaseTime));
     const { conflict } = charters;
     if (conflict !== undefined) {

@@ -1,15 +1,9 @@
 import type { StoreLabels, StoreWaits } from '../../store/lock-store.js';
 import { askMembers, type Cast } from './ask-members.js';
-import { type Member, quorumOf } from './member.js';
-import type { Presence } from './presence.js';
-
-interface Context {
-  readonly members: readonly Member[];
-  readonly presence: Presence;
-}
+import type { Quorum } from './quorum.js';
 
 /** One member's answer is enough, because no lock depends on a label. */
-export const quorumLabels = ({ members, presence }: Context): StoreLabels => ({
+export const quorumLabels = ({ members, presence }: Quorum): StoreLabels => ({
   keep: async (client, label, time) => {
     await Promise.any(members.map(async ({ store }) => store.labels?.keep(client, label, time)));
   },
@@ -25,16 +19,16 @@ export const quorumLabels = ({ members, presence }: Context): StoreLabels => ({
 });
 
 /** A note counts if a majority has it, because a member that has missed some notes reports waits that have ended. */
-export const quorumWaits = (context: Context): StoreWaits => ({
+export const quorumWaits = (quorum: Quorum): StoreWaits => ({
   keep: async (client, note, time) => {
-    await askMembers(context, undefined, async ({ waits }) => waits?.keep(client, note, time));
+    await askMembers(quorum, undefined, async ({ waits }) => waits?.keep(client, note, time));
   },
   find: async (client) => {
-    const cast = await askMembers(context, undefined, async ({ waits }) => waits?.find(client));
-    return commonNote(cast, quorumOf(context.members.length));
+    const cast = await askMembers(quorum, undefined, async ({ waits }) => waits?.find(client));
+    return commonNote(cast, quorum.needed);
   },
   forget: async (client) => {
-    await askMembers(context, undefined, async ({ waits }) => waits?.forget(client));
+    await askMembers(quorum, undefined, async ({ waits }) => waits?.forget(client));
   },
 });
 

@@ -4,7 +4,7 @@ import { type Cast, askMembers, outcomesOf } from '../../../lib/stores/quorum/as
 import type { Charters } from '../../../lib/stores/quorum/charters.js';
 import { noMajority } from '../../../lib/stores/quorum/majority-acquisition.js';
 import { mismatchAmong, whyNotHeld } from '../../../lib/stores/quorum/not-held.js';
-import { Presence } from '../../../lib/stores/quorum/presence.js';
+import { Quorum } from '../../../lib/stores/quorum/quorum.js';
 import { quorumHealth } from '../../../lib/stores/quorum/quorum-health.js';
 import { quorumLabels, quorumWaits } from '../../../lib/stores/quorum/quorum-notes.js';
 import { subscribeAll } from '../../../lib/stores/quorum/subscribe-all.js';
@@ -19,17 +19,17 @@ const timeout = () => {
 };
 const unanswered = () => new LockUnavailableError('a', { cause: new Error('silent') });
 
-const contextOf = (count: number) => {
+const quorumOfMembers = (count: number) => {
   const members = scriptedMembers(count);
-  return { members, presence: new Presence(members) };
+  return new Quorum(members, 4_000) as { members: typeof members } & Quorum;
 };
 
 describe('The answers of the members', () => {
   it('are those of all, also where a majority is enough', async () => {
-    const context = contextOf(3);
-    const [, , late] = context.members;
+    const quorum = quorumOfMembers(3);
+    const [, , late] = quorum.members;
     const answer = deferred();
-    const asking = askMembers(context, 'a', async (store) => {
+    const asking = askMembers(quorum, 'a', async (store) => {
       if (store !== late?.store) return 'at once';
       await answer.promise;
       return 'later';
@@ -43,24 +43,24 @@ describe('The answers of the members', () => {
   });
 
   it('are those of a majority where the other members are down', async () => {
-    const context = contextOf(3);
-    const [, , down] = context.members;
+    const quorum = quorumOfMembers(3);
+    const [, , down] = quorum.members;
     if (down !== undefined) down.isDown = true;
-    const cast = await askMembers(context, 'a', (store) =>
+    const cast = await askMembers(quorum, 'a', (store) =>
       store === down?.store ? new Promise<string>(() => undefined) : Promise.resolve('here'),
     );
     expect(cast).toEqual([{ value: 'here' }, { value: 'here' }, undefined]);
   });
 
   it('are those of the members that are asked alone, of which so many are needed', async () => {
-    const context = contextOf(5);
+    const quorum = quorumOfMembers(5);
     const asked: number[] = [];
     const ask = (needed: number) =>
       askMembers(
-        context,
+        quorum,
         'a',
         (store) => {
-          const index = context.members.findIndex((member) => member.store === store);
+          const index = quorum.members.findIndex((member) => member.store === store);
           asked.push(index);
           return index === 0 ? Promise.reject(unanswered()) : Promise.resolve(index);
         },
@@ -74,15 +74,15 @@ describe('The answers of the members', () => {
   });
 
   it('that are too few are an error, which names something else under the name before all others', async () => {
-    const context = contextOf(3);
-    const [first, second] = context.members;
-    const asking = askMembers(context, 'a', (store) => {
+    const quorum = quorumOfMembers(3);
+    const [first, second] = quorum.members;
+    const asking = askMembers(quorum, 'a', (store) => {
       if (store === first?.store) return Promise.reject(unanswered());
       return store === second?.store ? Promise.reject(MISMATCH) : Promise.resolve('yes');
     });
     await expect(asking).rejects.toBe(MISMATCH);
-    const failing = askMembers(context, 'a', () => Promise.reject(timeout()));
-    const outcomes = context.members.map(({ node }) => ({ node, outcome: 'timeout' }));
+    const failing = askMembers(quorum, 'a', () => Promise.reject(timeout()));
+    const outcomes = quorum.members.map(({ node }) => ({ node, outcome: 'timeout' }));
     await expect(failing).rejects.toMatchObject({ effect: 'unknown', key: 'a', outcomes });
   });
 
@@ -198,20 +198,20 @@ describe('The health of a quorum', () => {
 
 describe('The notes of a quorum', () => {
   it('give the label that any member knows, and none where no member knows it', async () => {
-    const context = contextOf(3);
-    const labels = quorumLabels(context);
-    await context.members[2]?.store.labels.keep('client', 'api-1', 60_000);
+    const quorum = quorumOfMembers(3);
+    const labels = quorumLabels(quorum);
+    await quorum.members[2]?.store.labels.keep('client', 'api-1', 60_000);
     expect(await labels.find('client')).toBe('api-1');
     expect(await labels.find('other')).toBeUndefined();
     await labels.keep('other', 'api-2', 60_000);
-    for (const { store } of context.members) expect(await store.labels.find('other')).toBe('api-2');
+    for (const { store } of quorum.members) expect(await store.labels.find('other')).toBe('api-2');
   });
 
   it('give the waits that a majority knows, until they are forgotten', async () => {
-    const context = contextOf(5);
-    const waits = quorumWaits(context);
+    const quorum = quorumOfMembers(5);
+    const waits = quorumWaits(quorum);
     const keepAt = async (index: number, note: string) => {
-      await context.members[index]?.store.waits.keep('client', note, 60_000);
+      await quorum.members[index]?.store.waits.keep('client', note, 60_000);
     };
     for (const [index, note] of ['x', 'y', 'x', 'z'].entries()) await keepAt(index, note);
     expect(await waits.find('client')).toBeUndefined();
@@ -219,14 +219,14 @@ describe('The notes of a quorum', () => {
     expect(await waits.find('client')).toBe('x');
     await waits.keep('client', 'w', 60_000);
     expect(await waits.find('client')).toBe('w');
-    const [first] = context.members;
+    const [first] = quorum.members;
     if (first !== undefined) {
       first.isDown = true;
       first.store.waits.find = () => new Promise(() => undefined);
     }
     expect(await waits.find('client')).toBe('w');
     await waits.forget('client');
-    for (const { store } of context.members.slice(1)) {
+    for (const { store } of quorum.members.slice(1)) {
       expect(await store.waits.find('client')).toBeUndefined();
     }
   });

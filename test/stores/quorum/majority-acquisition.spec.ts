@@ -7,6 +7,7 @@ import type { Charters } from '../../../lib/stores/quorum/charters.js';
 import { Holding } from '../../../lib/stores/quorum/holdings.js';
 import { MajorityAcquisition } from '../../../lib/stores/quorum/majority-acquisition.js';
 import { Presence } from '../../../lib/stores/quorum/presence.js';
+import { Quorum } from '../../../lib/stores/quorum/quorum.js';
 import { deferred } from '../../doubles/deferred.js';
 import { scriptedMembers } from './scripted-member.js';
 
@@ -69,8 +70,9 @@ function attemptAt(answers: readonly (Answer | (() => Answer))[], setting: Setti
     mayVote: (index: number) => lookedUp?.get(index) ?? false,
     refusalOf: () => undefined,
   } as unknown as Charters;
+  const quorum = Object.assign(new Quorum(members, LEASE), { charters, presence, contention });
   const attempt = new MajorityAcquisition<AcquireAllReply>(
-    { members, leaseTime: LEASE, charters, presence, contention },
+    quorum,
     { names, owner: 'me:1', leaseTime },
     holding,
     async (store, leastToken) => {

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { LockConfigError, LockUnavailableError } from '../../../lib/index.js';
 import type { NamesReply, StoredLock } from '../../../lib/store/lock-store.js';
+import { quorumOf } from '../../../lib/stores/quorum/member.js';
+import type { Quorum } from '../../../lib/stores/quorum/quorum.js';
 import { quorumListing } from '../../../lib/stores/quorum/quorum-listing.js';
-
-type Context = Parameters<typeof quorumListing>[0];
 
 /** Held since before the nodes tell their names. */
 const HELD = { holders: [{ since: 1 }] } as unknown as StoredLock;
@@ -35,8 +35,10 @@ const presence = {
   isAbsent: () => false,
 };
 
-const listingOf = (...members: readonly ReturnType<typeof member>[]) =>
-  quorumListing({ members, presence } as unknown as Context);
+const asQuorum = (members: readonly object[], seen: object = presence) =>
+  ({ members, presence: seen, needed: quorumOf(members.length) }) as unknown as Quorum;
+
+const listingOf = (...members: readonly ReturnType<typeof member>[]) => quorumListing(asQuorum(members));
 
 /** The names of all pages. */
 async function all(listing: ReturnType<typeof quorumListing>): Promise<string[]> {
@@ -80,7 +82,7 @@ describe('The names of the locks of a quorum', () => {
   it('go on at the node that is read, and end with none that is absent', async () => {
     const members = [member(pages, true), member(pages), member([['d']])];
     const isAbsent = (index: number) => index === 0;
-    const listing = quorumListing({ members, presence: { ...presence, isAbsent } } as unknown as Context);
+    const listing = quorumListing(asQuorum(members, { ...presence, isAbsent }));
     expect(await all(listing)).toEqual(['a', 'b', 'c', 'd']);
   });
 
@@ -104,7 +106,7 @@ describe('The names of the locks of a quorum', () => {
         return Promise.resolve(undefined);
       };
       const slow = { ...presence, unlessAbsent };
-      const listing = quorumListing({ members, presence: slow } as unknown as Context);
+      const listing = quorumListing(asQuorum(members, slow));
       expect((await all(listing)).sort()).toEqual([...new Set([...names, ...pages].flat())].sort());
     },
   );
@@ -114,7 +116,7 @@ describe('The names of the locks of a quorum', () => {
     const unlessAbsent = <T>(_: number, answer: Promise<T>): Promise<T | undefined> =>
       looks++ === 0 ? Promise.resolve(undefined) : answer;
     const members = [member([['a']]), member([], true), member([], true)];
-    const listing = quorumListing({ members, presence: { ...presence, unlessAbsent } } as unknown as Context);
+    const listing = quorumListing(asQuorum(members, { ...presence, unlessAbsent }));
     const { names } = await listing.names({ prefix: '', cursor: undefined });
     expect(names.map(({ name }) => name)).toEqual(['a']);
   });
@@ -129,7 +131,7 @@ describe('The names of the locks of a quorum', () => {
     const members = [member(pages), member(pages), member(pages)];
     const namesWith = async (absent: number) => {
       const isAbsent = (index: number) => index === absent;
-      const listing = quorumListing({ members, presence: { ...presence, isAbsent } } as unknown as Context);
+      const listing = quorumListing(asQuorum(members, { ...presence, isAbsent }));
       return (await listing.names({ prefix: '', cursor: '0@2' })).names.map(({ name }) => name);
     };
     expect([await namesWith(0), await namesWith(2)]).toEqual([['a', 'b'], []]);

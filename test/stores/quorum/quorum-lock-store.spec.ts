@@ -882,7 +882,7 @@ describe('QuorumLockStore', () => {
       await store.acquire({ ...request, owner: `late-${String(n)}` });
       await store.release({ ...request, owner: `owner-${String(n)}` });
     }
-    const { holdings } = store as unknown as { holdings: { holdings: Map<string, unknown> } };
-    expect(holdings.holdings.size).toBe(0);
+    const { quorum } = store as unknown as { quorum: { holdings: { holdings: Map<string, unknown> } } };
+    expect(quorum.holdings.holdings.size).toBe(0);
   });
 });
