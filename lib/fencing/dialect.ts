@@ -14,7 +14,7 @@ export interface Dialect {
   /** @param table with its schema and a dot before it, if it has one */
   quoted(table: string): string;
   create(table: string): string;
-  /** Deletes the rows with smaller tokens. It must not wait for transactions of other rows. */
+  /** Deletes the rows with smaller tokens. It must not wait for transactions of distant rows. */
   prune(table: string, token: string): string;
   /** The statements run in the order of the properties. */
   guard(table: string, fences: readonly Fence[]): Guard;
@@ -80,9 +80,8 @@ const DIALECTS: Readonly<Record<FencingDialect, Dialect>> = {
       `CREATE TABLE IF NOT EXISTS ${table} (name VARBINARY(1024) PRIMARY KEY, token BIGINT NOT NULL, ` +
       'guards BIGINT NOT NULL DEFAULT 0, INDEX by_token (token)) ENGINE = InnoDB',
     // InnoDB locks each row that it reads. So the server must find the rows by an index, even if most rows are old, and
-    // only this form of the statement can require an index.
-    prune: (table, token) =>
-      `DELETE old FROM ${table} AS old FORCE INDEX (by_token) WHERE old.token < ${token}`,
+    // only this form of the statement can require an index. Without an alias: that would need a default database.
+    prune: (table, token) => `DELETE ${table} FROM ${table} FORCE INDEX (by_token) WHERE token < ${token}`,
     // For an upsert, the number of changed rows depends on a setting of the connection, so further statements check the
     // tokens. Each statement counts, so it always changes its row. It finds one row by its key, because for several
     // names at once the server may read, and lock, the whole table.

@@ -100,7 +100,7 @@ export class FencingTable {
   /**
    * The statement that removes locks whose last guarded lease was acquired before the given time, because fencing
    * tokens are times. The table no longer refuses holders from before, so choose a time some days ago. The statement
-   * locks the removed rows, and waits for transactions that guard one of these names.
+   * locks the removed rows, and waits for transactions that guard one of these names, on MySQL also the next row.
    * @throws LockConfigError if the argument is not a date
    */
   pruneSql(olderThan: Date): string {
