@@ -12,7 +12,7 @@ import {
 } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { lastValueFrom, of } from 'rxjs';
 import {
   type AcquireOptions,
@@ -26,7 +26,7 @@ import {
   type LockTimeoutError,
 } from '../../lib/index.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
-import { pass, useVirtualTime } from '../support/virtual-time.js';
+import { useVirtualTime } from '../support/virtual-time.js';
 
 useVirtualTime();
 
@@ -329,18 +329,22 @@ describe('enabled: false', () => {
 
   it('opens no connection at boot', async () => {
     const opened = async (enabled: boolean) => {
-      let connections = 0;
-      const server = createServer(() => {
-        connections++;
-      });
+      const ports: (number | undefined)[] = [];
+      const server = createServer((socket) => ports.push(socket.remotePort));
+      const first = once(server, 'connection');
       await once(server.listen(0, '127.0.0.1'), 'listening');
       const { port } = server.address() as AddressInfo;
       const connection = { host: '127.0.0.1', port };
       const module = await compile({ store: undefined, connection, enabled });
-      await pass(50);
+      if (enabled) await first;
       await module.close();
+      // A server accepts in the order in which they come, so this one comes after all of the module.
+      const last = connect(port, '127.0.0.1');
+      await once(last, 'connect');
+      while (!ports.includes(last.localPort)) await once(server, 'connection');
+      last.destroy();
       server.close();
-      return connections;
+      return ports.length - 1;
     };
     expect(await opened(true)).toBeGreaterThan(0);
     expect(await opened(false)).toBe(0);
