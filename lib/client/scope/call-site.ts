@@ -6,7 +6,7 @@ const FOREIGN = /^node:|[\\/]node_modules[\\/](?:@nestjs|rxjs|reflect-metadata|@
 
 const LIBRARY = /[\\/]node_modules[\\/]/;
 
-const SELF = /[\\/]core[\\/]call-site\.[cm]?[jt]s$/;
+const SELF = /[\\/]client[\\/]scope[\\/]call-site\.[cm]?[jt]s$/;
 
 /** Frames keep the functions of a stack alive, with their variables and receivers. */
 interface Trace {
