@@ -248,12 +248,6 @@ export interface AcquireRequest {
   readonly queue?: QueueRequest | undefined;
   /** The lowest token that may be granted. */
   readonly leastToken?: number | undefined;
-  /**
-   * The last token that the owner has got. A plain lock that it holds already is held for `leaseTime` from now on, also if
-   * that ends sooner. Without it, or if the lock has a later token, such a hold ends no sooner than before: the request may
-   * arrive after an extension.
-   */
-  readonly shortens?: number | undefined;
 }
 
 /** A request of one owner for several plain locks. */

@@ -204,7 +204,7 @@ describe('a waiter that leaves', () => {
     expect(store.calls.acquire).toBe(1);
   });
 
-  it('leaves its request to the waiters behind it that want another lease, which they get', async () => {
+  it('leaves its request to the waiters behind it that want another lease, which they get of a request of their own', async () => {
     const locks = open();
     const reply = deferred();
     store.beforeAcquire = () => reply.promise;
@@ -219,7 +219,7 @@ describe('a waiter that leaves', () => {
     expect(lease.remainingTime()).toBeGreaterThan(2_000);
     // Else it would be in the way for longer than anybody waits, if this process died.
     expect((await locks.inspect('a'))?.remainingTime).toBeLessThanOrEqual(5_000);
-    expect(store.released).toEqual([]);
+    expect(store.released.map(({ owner }) => owner)).not.toContain(lease.owner);
   });
 
   it('leaves no hold behind where the waiters behind it want another lease and leave before they get it', async () => {

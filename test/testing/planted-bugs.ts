@@ -193,34 +193,6 @@ plant(
   'gives tokens beyond the last ones of local hand-offs',
   allGranted(({ fencingTokens }) => ({ fencingTokens: fencingTokens.map(() => Date.now() * 1_000) })),
 );
-plant(
-  'AcquireRequest.shortens',
-  'is not heeded',
-  'makes the hold of its owner shorter where the request says so',
-  (store) => ({ acquire: (request) => store.acquire(without(request, 'shortens')) }),
-);
-const lastToken = async (store: LockStore, { name }: { name: string }) =>
-  (await store.inspect(name))?.fencingToken;
-plant(
-  'AcquireRequest.shortens',
-  'is taken for granted',
-  'does not make the hold of its owner shorter',
-  (store) => ({
-    acquire: async (request) =>
-      await store.acquire({ ...request, shortens: await lastToken(store, request) }),
-  }),
-);
-plant(
-  'AcquireRequest.shortens',
-  'may be any token',
-  'makes the hold of its owner shorter where the request says so',
-  (store) => ({
-    acquire: async ({ shortens, ...request }) =>
-      await store.acquire(
-        shortens === undefined ? request : { ...request, shortens: await lastToken(store, request) },
-      ),
-  }),
-);
 const ENDED_OTHERWISE = 'grows also when a lease has run out, and when a lock is taken by force';
 const released = new Set<string>();
 plant('AcquireReply.fencingToken', 'begins anew when a lease has run out', ENDED_OTHERWISE, (store) => ({

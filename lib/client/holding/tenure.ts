@@ -44,8 +44,6 @@ export interface TenureOrigin {
   readonly rivals?: Rivals | undefined;
   /** Whether a request of the owner got no answer, so that it may arrive after the release. */
   readonly doubtful?: boolean;
-  /** The latest moment at which an earlier, longer hold of the owner ends in the store, on the monotonic clock. */
-  readonly keptUntil?: number | undefined;
 }
 
 /** The error for use of a lease after its release. */
@@ -83,10 +81,10 @@ export class Tenure {
   /** See {@link TenureOrigin.doubtful}. */
   doubtful: boolean;
   /**
-   * The latest moment at which the store may end the hold. It is after the deadline if an extension got no answer, or
-   * if the store granted the longer lease of a caller that has left.
+   * The latest moment at which the store may end the hold, if that is after the deadline: an extension got no answer, or
+   * `shorten` has moved the deadline.
    */
-  keptUntil: number;
+  keptUntil = -Infinity;
   renewing = false;
   loss: LockLostError | undefined;
   user: TenureUser | undefined;
@@ -114,7 +112,6 @@ export class Tenure {
       handedOver = false,
       rivals = 'none',
       doubtful = false,
-      keptUntil = -Infinity,
     }: TenureOrigin,
     /** Removes the tenure from the client. Called once, for a release or a loss. */
     private readonly onEnd: (tenure: Tenure) => void,
@@ -126,7 +123,6 @@ export class Tenure {
     this.handedOver = handedOver;
     this.rivals = rivals;
     this.doubtful = doubtful;
-    this.keptUntil = keptUntil;
     this.grantedAt = grantedAt;
     this.fencingToken = fencingToken;
     this.granted = this.longest = leaseTime;

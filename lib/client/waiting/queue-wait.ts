@@ -22,8 +22,6 @@ export class QueueWait extends Acquisition {
   /** Whether the owner may have an entry in the store queue. */
   private stands = false;
   private arrival: number | undefined;
-  /** A hold for the lease time of a caller that has left. The store may still have it. */
-  private kept: { readonly until: number; readonly token: number } | undefined;
   /** The last message of the store that the turn has come, unless a later answer denies it. */
   private handedOver: { readonly at: number; readonly rivals: Rivals | undefined } | undefined;
   /** The moment from which the store grants only claims by message; see CLAIM. */
@@ -74,13 +72,15 @@ export class QueueWait extends Acquisition {
     // An owner with an entry keeps it: otherwise the store would grant the lock to a forgotten entry without a caller.
     const takesEntry = (queue.wait || this.stands) && queue.client.queueMessages.isSubscribed;
     this.stands ||= takesEntry;
-    const request = requestFor(terms, owner, this.lease, takesEntry ? { arrival: this.arrival } : undefined);
-    return this.send(this.isKept ? { ...request, shortens: this.kept?.token } : request, takesEntry);
+    const entry = takesEntry ? { arrival: this.arrival } : undefined;
+    return this.send(requestFor(terms, owner, this.lease, entry), takesEntry);
   }
 
   protected granted({ askedAt }: Sent, { fencingToken, rivals }: Grant): number {
     if (now() < deadlineOf(askedAt, this.lease)) {
-      this.enter({ grantedAt: askedAt, fencingToken, rivals: rivals ?? this.handedOver?.rivals });
+      const grant = { grantedAt: askedAt, fencingToken, rivals: rivals ?? this.handedOver?.rivals };
+      // The hold has the lease time of a caller that has left. The store shortens no hold.
+      if (!this.enter(grant)) this.beginAnew();
       return 0;
     }
     // An answer after its own deadline counts as no answer. The owner asks again.
@@ -119,32 +119,22 @@ export class QueueWait extends Acquisition {
   }
 
   protected override get mayHaveIt(): boolean {
-    return this.stands || this.isKept || super.mayHaveIt;
+    return this.stands || super.mayHaveIt;
   }
 
   protected override giveUp(): void {
-    const until = Math.max(now() + this.lease, this.kept?.until ?? -Infinity);
+    const until = now() + this.lease;
     const { until: blockedUntil = -Infinity } = this.refusal ?? {};
     super.giveUp(until, this.stands ? Math.max(until, blockedUntil) + this.lease + QUEUE_ENTRY_LIFE : until);
   }
 
-  private get isKept(): boolean {
-    return this.kept !== undefined && now() < this.kept.until;
-  }
-
-  /** As `take`. A hold with an outdated lease time is kept, and the next request of the owner shortens it. */
+  /** As `take`. */
   private enter(grant: {
     readonly grantedAt: number;
     readonly fencingToken: number;
     readonly rivals: Rivals | undefined;
   }): boolean {
-    const { stands: stood, kept } = this;
-    const handedOver = this.handedOver !== undefined;
-    // If the store has lost the token of a kept hold, it has not shortened that hold.
-    if (this.take({ ...grant, stood, handedOver, keptUntil: kept?.until })) return true;
-    this.stands = false;
-    this.kept = { until: now() + this.lease, token: grant.fencingToken };
-    return false;
+    return this.take({ ...grant, stood: this.stands, handedOver: this.handedOver !== undefined });
   }
 
   /**
@@ -157,7 +147,7 @@ export class QueueWait extends Acquisition {
     client.acquisitions.remove(this.key, this.departed());
     this.key = this.owner = client.nextOwner();
     this.stands = this.doubtful = this.asked = false;
-    this.arrival = this.handedOver = this.kept = this.refusal = undefined;
+    this.arrival = this.handedOver = this.refusal = undefined;
     this.claimsFrom = Infinity;
     client.acquisitions.add(this.key, this.queue);
   }

@@ -87,7 +87,7 @@ export class MemoryLock {
     return !this.isOver;
   }
 
-  enter({ owner, leaseTime, queue, leastToken, shortens }: AcquireRequest): AcquireReply {
+  enter({ owner, leaseTime, queue, leastToken }: AcquireRequest): AcquireReply {
     const { mode, entry, ownWriteHold } = queue ?? PLAIN_REQUEST;
     this.dropExpired();
     const mine = this.holders.get(owner);
@@ -107,8 +107,7 @@ export class MemoryLock {
     const mayPass = isPlain || head === undefined || head.owner === owner || writes;
     if (mayPass && (mine !== undefined || this.admits(mode, ownWriteHold))) {
       this.leaveQueue(owner);
-      const least = mine === undefined || shortens === this.fencingToken ? 0 : mine.expiresAt;
-      const expiresAt = Math.max(least, now() + leaseTime);
+      const expiresAt = Math.max(mine?.expiresAt ?? 0, now() + leaseTime);
       const fencingToken = this.hold(owner, mode, expiresAt, leastToken, mine?.since);
       // The owner has polled, so the waiters behind it have got no message. Some of them may enter too.
       if (isPlain || head?.owner === owner) this.advance();

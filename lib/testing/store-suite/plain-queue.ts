@@ -39,26 +39,6 @@ export function describePlainQueue(stage: Stage): void {
     assert.equal(await lock.inspect(), null);
   });
 
-  it('makes the hold of its owner shorter where the request says so, once, and tells the first of the queue', async () => {
-    const lock = new PlainLockStage(stage);
-    const client = await hear(stage, 'shorter');
-    const left = async () => (await lock.inspect())?.holders[0]?.remainingTime ?? 0;
-    const shortens = await lock.take('a:1', 4 * LEASE);
-    await lock.stands('shorter:1', undefined, 2 * LEASE);
-    tokenOf(await lock.ask('a:1', LEASE, { shortens }));
-    assert.ok((await left()) > 0 && (await left()) <= LEASE, String(await left()));
-    await until(() => client.heard.some(({ type }) => type === 'next'));
-    const renewal = { name: lock.name, owner: 'a:1', leaseTime: 4 * LEASE };
-    assert.equal(await stage.store.renew([renewal])[0], 'held');
-    tokenOf(await lock.ask('a:1', LEASE, { shortens }));
-    assert.ok((await left()) > 2 * LEASE, 'a request that arrives after an extension');
-    await lock.release('a:1');
-    await client.granted('shorter:1');
-    await lock.release('shorter:1');
-    client.close();
-    assert.equal(await lock.inspect(), null);
-  });
-
   it('hands over for the whole lease in the first second of a wait, else for a claim, which a repeated request confirms', async () => {
     const client = await hear(stage, 'lease');
     const left = async (lock: PlainLockStage) => (await lock.inspect())?.holders[0]?.remainingTime ?? 0;

@@ -1,5 +1,5 @@
 import assert from './assert.js';
-import type { AcquireRequest, NextOwner, ReleaseRequest } from '../../store/lock-store.js';
+import type { NextOwner, ReleaseRequest } from '../../store/lock-store.js';
 import type { QueueMessage } from '../../store/queue-messages.js';
 import type { hear } from './hearing.js';
 import { LEASE, type Stage, tokenOf, until } from './stage.js';
@@ -22,10 +22,10 @@ export class PlainLockStage {
   }
 
   /** Takes the lock if it is free, and adds no entry. */
-  ask(owner: string, leaseTime = LEASE, more: Pick<AcquireRequest, 'shortens'> = {}) {
+  ask(owner: string, leaseTime = LEASE) {
     const { name } = this;
     const queue = { ...PLAIN, entry: undefined, ownWriteHold: undefined };
-    return this.stage.store.acquire({ name, owner, leaseTime, queue, ...more });
+    return this.stage.store.acquire({ name, owner, leaseTime, queue });
   }
 
   async take(owner: string, leaseTime = LEASE): Promise<number> {

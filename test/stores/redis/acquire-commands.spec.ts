@@ -56,13 +56,6 @@ describe('An acquisition of a plain lock', () => {
     expect(await sentFor(at(5), true)).toEqual([queued, [...args, 5, 'cluster']]);
   });
 
-  it('says that it may make a hold shorter', async () => {
-    expect(await sentFor({ shortens: 7 })).toEqual([
-      [lock, fence],
-      [...args, '', 7, ''],
-    ]);
-  });
-
   it('learns the clock of the server from the answer to one that waits', async () => {
     const { commands, calls } = open(() => [250, 'two:1', 7, 50_000, 'node', 1]);
     expect(await commands.acquire({ ...REQUEST, queue: PLAIN })).toEqual({

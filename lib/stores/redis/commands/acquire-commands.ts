@@ -43,15 +43,14 @@ export class AcquireCommands {
   }
 
   private take(
-    { name, owner, leaseTime, leastToken, queue, shortens }: AcquireRequest,
+    { name, owner, leaseTime, leastToken, queue }: AcquireRequest,
     receipt: Receipt | undefined,
   ): Promise<AcquireReply> {
     const keys = this.calls.keys(name);
     const args: Argument[] = [owner, leaseTime, leastToken ?? 0, leaseTime + FENCE_TTL];
     // An argument that is left out at the end costs client and server nothing.
     const arrival = queue?.entry === undefined ? '' : (queue.entry.arrival ?? 0);
-    if (shortens !== undefined) args.push(arrival, shortens, this.calls.clusterArgument);
-    else if (arrival !== '' || this.connection.isCluster) args.push(arrival, this.calls.clusterArgument);
+    if (arrival !== '' || this.connection.isCluster) args.push(arrival, this.calls.clusterArgument);
     const command = { keys: queue === undefined ? [keys.lock, keys.fence] : keys.queued, args, receipt };
     const read = queue === undefined ? undatedReply : this.calls.readingClock(plainReply);
     return this.guarded(owner, [name], (acquisition) =>

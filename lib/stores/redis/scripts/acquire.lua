@@ -9,15 +9,13 @@
 -- ARGV[4]  the lease and how long the fence outlives it, ms
 -- ARGV[5]  to take an entry in the queue if the lock is busy: the arrival that the owner was told before, microseconds, or 0
 --          for a new owner; '' or left out only to ask
--- ARGV[6]  the last token that the owner knows, if a hold that it has may end sooner than it does; else left out
 -- ARGV[#ARGV]  as in queue.include.lua
 --
 -- Returns the fencing token if the owner holds the lock now, or { -3 } if the name was last used as a kind with a queue,
 -- which retire.lua has to look at first. If another owner holds the lock, returns { PTTL, holder }, or, if the owner has an
 -- entry, { ms until it polls again, holder, arrival, server ms, server, 1 if it has to subscribe to releases }.
 -- An owner that holds the lock already (a command sent twice, or a claim that the owner confirms) keeps it, and its hold
--- count stays 1. The hold ends no sooner: a command that arrives late may come after an extension. Each grant has a token of
--- its own, so a command that may end the hold sooner is late if the owner has got another token since.
+-- count stays 1. The hold ends no sooner: a command that arrives late may come after an extension.
 
 -- @include plain
 -- @include rights
@@ -50,11 +48,10 @@ if not left then
   -- memory is full.
   if entry and ARGV[5] ~= '0' then redis.call('ZREM', KEYS[3], entry) end
   local span = lease
-  -- Without this, the crash of a process whose next caller wants a short lease would keep the lock for the long lease of a
-  -- caller that has left.
-  local shortens = ARGV[7] and string.match(redis.call('GET', KEYS[2]) or '', '^%d+') == ARGV[6]
-  if holder and not shortens then span = math.max(redis.call('PTTL', KEYS[1]), tonumber(lease)) end
-  if holder then redis.call('PEXPIRE', KEYS[1], span) end
+  if holder then
+    span = math.max(redis.call('PTTL', KEYS[1]), tonumber(lease))
+    redis.call('PEXPIRE', KEYS[1], span)
+  end
   local has_waiters = KEYS[3] and redis.call('EXISTS', KEYS[3]) == 1
   -- An owner that finds the lock free takes it. A holder hands the lock over, so the lock is free only if a holder has died.
   token = enter(KEYS[1], KEYS[2], owner, span, tonumber(ARGV[3]), span + stay)

@@ -37,16 +37,10 @@ interface Ask {
   least?: number;
   /** The arrival; undefined only asks. */
   arrival?: number;
-  known?: number;
 }
 
-const acquire = async (owner: string, { lease = LEASE, least = 0, arrival, known }: Ask = {}) => {
-  const last = known === undefined ? [] : [known];
-  return (await lock.run(
-    acquireScript,
-    ...[owner, lease, least, lease + STAY, arrival ?? '', ...last, ''],
-  )) as Reply;
-};
+const acquire = async (owner: string, { lease = LEASE, least = 0, arrival }: Ask = {}) =>
+  (await lock.run(acquireScript, owner, lease, least, lease + STAY, arrival ?? '', '')) as Reply;
 const stand = (owner: string, ask: Ask = {}) => acquire(owner, { arrival: 0, ...ask });
 
 interface Leave {
@@ -140,15 +134,6 @@ describe('The owner of a plain lock', () => {
     await acquire('a:1', { lease: 1_000 });
     expectNear(await left(LOCK), near(LEASE));
     expectNear(await left(FENCE), near(LEASE + STAY));
-  });
-
-  it('has it for shorter where it knows the last token, and asks for that', async () => {
-    await lock.plain('a:1', 50_000, '5 a:1');
-    await acquire('a:1', { known: 5, lease: 1_000 });
-    expectNear(await left(LOCK), near(1_000));
-    await lock.plain('a:1', 50_000, '6 a:1');
-    await acquire('a:1', { known: 5, lease: 1_000 });
-    expectNear(await left(LOCK), near(50_000));
   });
 });
 
