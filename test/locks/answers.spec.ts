@@ -1,11 +1,12 @@
 import { getEventListeners } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { LockAbortedError, LockService, LockUnavailableError } from '../../lib/index.js';
 import { untilGivenBack } from '../../lib/locks/giving-back.js';
 import { deferred } from '../doubles/deferred.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
-import { until } from '../scenarios/until.js';
+import { pass, until, useVirtualTime } from '../support/virtual-time.js';
+
+useVirtualTime();
 
 let store: ScriptedStore;
 let locks: LockService;
@@ -60,7 +61,7 @@ describe('an extension', () => {
         const nested = locks
           .acquire(name, { leaseTime: 60_000, waitTime: 100 })
           .catch((error: unknown) => error);
-        expect(await Promise.race([nested, sleep(3_000, 'no answer')])).toMatchObject({
+        expect(await Promise.race([nested, pass(3_000, 'no answer')])).toMatchObject({
           code: 'LOCK_UNAVAILABLE',
         });
         expect(performance.now() - began).toBeLessThan(1_000);
@@ -72,7 +73,7 @@ describe('an extension', () => {
   );
 
   it('that a nested call needs that does not wait has the time of the store', async () => {
-    store.onRenew = () => sleep(400);
+    store.onRenew = () => pass(400);
     await locks.using('a', { leaseTime: 5_000 }, async (outer) => {
       await locks.tryAcquire('a', { leaseTime: 60_000 });
       expect(outer.remainingTime()).toBeGreaterThan(50_000);
@@ -199,7 +200,7 @@ describe('a nested lease that is longer than a fixed one', () => {
   it('that ends after the outer one leaves it lost', async () => {
     await around(async () => {
       const nested = await locks.acquire('a', { leaseTime: 60_000 });
-      await sleep(400);
+      await pass(400);
       expect(nested.held).toBe(true);
       await nested.release();
       expect(locks.leases()).toEqual([]);
@@ -238,7 +239,7 @@ describe('a nested lease that is longer than a fixed one', () => {
   it('leaves while the outer one is extended, and does not end it', async () => {
     await locks.using('a', { leaseTime: 300 }, async (outer) => {
       const nested = await locks.acquire('a', { leaseTime: 60_000 });
-      await sleep(400);
+      await pass(400);
       const reply = deferred();
       store.onRenew = () => reply.promise;
       const extended = outer.extend(60_000);
@@ -254,7 +255,7 @@ describe('a nested lease that is longer than a fixed one', () => {
       await locks.acquire('a', { leaseTime: 300 });
       const nested = await locks.acquire('a', { leaseTime: 60_000, minHoldTime: 50_000 });
       await nested.release();
-      await sleep(400);
+      await pass(400);
       expect(await locks.inspect('a')).not.toBeNull();
     });
   });

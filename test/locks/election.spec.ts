@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { lastValueFrom, toArray } from 'rxjs';
 import {
@@ -15,7 +14,9 @@ import {
 import { stateOf } from '../../lib/module/service-state.js';
 import { deferred } from '../doubles/deferred.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
-import { until } from '../scenarios/until.js';
+import { pass, standStill, until, useVirtualTime } from '../support/virtual-time.js';
+
+useVirtualTime();
 
 let store: MemoryLockStore;
 let services: LockService[];
@@ -95,14 +96,14 @@ describe('run', () => {
     let told: unknown;
     const leading = a.run(
       async ({ signal }) => {
-        await sleep(10_000, undefined, { signal }).catch(() => undefined);
+        await pass(10_000, undefined, { signal }).catch(() => undefined);
         told = signal.reason;
       },
       { signal: stop.signal },
     );
     await until(() => a.isLeader());
     const campaigning = b.run(() => undefined, { signal: stop.signal });
-    await sleep(20);
+    await pass(20);
     stop.abort(reason);
     await Promise.all([leading, campaigning]);
     expect(told).toBe(reason);
@@ -144,7 +145,7 @@ describe('run', () => {
       await services[1]!.forceRelease('indexer');
       await untilOver(term);
       expect([a.state, a.isLeader()]).toEqual(['resigning', false]);
-      await sleep(100);
+      await pass(100);
       expect(at).toBe(1);
       reason = term.signal.reason;
       throw new Error('cannot write any more');
@@ -162,7 +163,7 @@ describe('run', () => {
     await a.run(async ({ signal }) => {
       if (++terms > 3) return;
       void a.resign();
-      if (terms === 1) await sleep(10_000, undefined, { signal });
+      if (terms === 1) await pass(10_000, undefined, { signal });
       if (terms === 2) signal.throwIfAborted();
       if (terms === 3) throw new Error('fetch failed', { cause: signal.reason });
     });
@@ -203,8 +204,8 @@ describe('run', () => {
     ['is handed over', (lease) => void lease.handOver({ within: 50 })],
     [
       'runs out',
-      ({ acquiredAt }) => {
-        while (Date.now() < acquiredAt.getTime() + 400);
+      () => {
+        standStill(400);
       },
     ],
   ])('has no term whose lease %s as its event is told', async (_, end) => {
@@ -220,7 +221,7 @@ describe('run', () => {
       expect(leads).toBe(a.isLeader());
     });
     const terms: number[] = [];
-    await Promise.race([a.run(({ number }) => terms.push(number)), sleep(3_000)]);
+    await Promise.race([a.run(({ number }) => terms.push(number)), pass(3_000)]);
     expect([grants, terms.length, a.state]).toEqual([2, 1, 'idle']);
     expect(told).toEqual([false, true, false]);
   });
@@ -233,7 +234,7 @@ describe('run', () => {
     });
     const stop = new AbortController();
     const running = a.run(untilOver, { signal: stop.signal });
-    await sleep(100);
+    await pass(100);
     stop.abort();
     await running;
     expect(grants).toBe(1);
@@ -290,10 +291,10 @@ describe('resign', () => {
       order.push('b leads');
       await done.promise;
     });
-    await sleep(20);
+    await pass(20);
     const resigned = a.resign().then(() => order.push('resigned'));
     expect([a.isLeader(), a.state]).toEqual([false, 'resigning']);
-    await sleep(50);
+    await pass(50);
     expect(b.isLeader()).toBe(false);
     gate.resolve();
     await resigned;
@@ -315,7 +316,7 @@ describe('resign', () => {
     const [lease] = services[0]!.leases();
     const resigned = a.resign();
     deadline = performance.now() + lease!.remainingTime();
-    await sleep(20);
+    await pass(20);
     expect(b.isLeader()).toBe(false);
     await resigned;
     expect(performance.now()).toBeGreaterThan(deadline - 5);
@@ -335,7 +336,7 @@ describe('resign', () => {
     const first = a.run(untilOver);
     await until(() => a.isLeader());
     try {
-      const isOver = await Promise.race([a.resign().then(() => true), sleep(10_000, false, { ref: false })]);
+      const isOver = await Promise.race([a.resign().then(() => true), pass(10_000, false)]);
       expect([isOver, a.state]).toEqual([true, 'follower']);
     } finally {
       answer.resolve();
@@ -494,8 +495,7 @@ describe('isLeader', () => {
     let seen: unknown[] = [];
     await a.run((term) => {
       if (seen.length > 0) return;
-      const end = performance.now() + 320;
-      while (performance.now() < end);
+      standStill(320);
       seen = [a.isLeader(), a.state, term.signal.aborted];
     });
     expect(seen).toEqual([false, 'resigning', true]);
@@ -509,7 +509,7 @@ describe('shutdown', () => {
     const leading = a.run(async (term) => {
       await untilOver(term);
       reason = term.signal.reason;
-      await sleep(50);
+      await pass(50);
       await services[0]!.using('another', () => steps.push('another lock'));
       steps.push('ended');
     });

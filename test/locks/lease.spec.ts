@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { setTimeout as sleep } from 'node:timers/promises';
 import {
   isLockLostError,
   LockAbortedError,
@@ -11,8 +10,9 @@ import {
 import type { AcquireReply, AcquireRequest } from '../../lib/store/index.js';
 import { deferred } from '../doubles/deferred.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
-import { until } from '../scenarios/until.js';
-import { inWorld } from '../world/index.js';
+import { pass, standStill, until, useVirtualTime } from '../support/virtual-time.js';
+
+useVirtualTime();
 
 let locks: LockService;
 let events: LockEvent[];
@@ -140,7 +140,7 @@ describe('a lease', () => {
     const renewed = await short.acquire('a');
     const fixed = await short.acquire('b', { leaseTime: 600 });
     const both = await short.acquire('c', { leaseTime: 500, renew: true });
-    await sleep(1_000);
+    await pass(1_000);
     expect([renewed.held, fixed.held, both.held]).toEqual([true, false, true]);
     expect(fixed.signal.aborted).toBe(true);
     expect((fixed.signal.reason as LockLostError).reason).toBe('expired');
@@ -164,16 +164,15 @@ describe('a lease', () => {
   });
 
   it('is lost at maxHoldTime, and the lock is free then', async () => {
-    await inWorld(1, async ({ process, pass }) => {
-      const { locks: bounded } = process({ leaseTime: 90, maxHoldTime: 250 });
-      const lease = await bounded.acquire('a');
-      await pass(150);
-      expect(lease.held).toBe(true);
-      const next = await bounded.acquire('a', { waitTime: 5_000 });
-      expect(lease.held).toBe(false);
-      expect((lease.signal.reason as LockLostError).reason).toBe('max-hold');
-      await next.release();
-    });
+    const bounded = new LockService({ store: 'memory', leaseTime: 90, maxHoldTime: 250 });
+    const lease = await bounded.acquire('a');
+    await pass(150);
+    expect(lease.held).toBe(true);
+    const next = await bounded.acquire('a', { waitTime: 5_000 });
+    expect(lease.held).toBe(false);
+    expect((lease.signal.reason as LockLostError).reason).toBe('max-hold');
+    await next.release();
+    await bounded.close();
   });
 
   it('tells its holder when the lock is taken away', async () => {
@@ -191,8 +190,7 @@ describe('a lease', () => {
     const lease = await locks.acquire('a', { leaseTime: 30 });
     const { signal } = lease;
     expect(signal.aborted).toBe(false);
-    const end = performance.now() + 60;
-    while (performance.now() < end); // the event loop is blocked, no timer runs
+    standStill(60);
     expect(lease.signal.aborted).toBe(true);
     expect(lease.held).toBe(false);
     expect(lease.remainingTime()).toBe(0);
@@ -201,15 +199,14 @@ describe('a lease', () => {
   it('of several locks knows that it is over although no timer has fired', async () => {
     const lease = await locks.acquire(['a', 'b'], { leaseTime: 30 });
     expect(lease.signal.aborted).toBe(false);
-    const end = performance.now() + 60;
-    while (performance.now() < end); // the event loop is blocked, no timer runs
+    standStill(60);
     expect(lease.signal.aborted).toBe(true);
     await lease.release();
   });
 
   it('gives a signal that was first asked for after the loss as aborted', async () => {
     const lease = await locks.acquire('a', { leaseTime: 20 });
-    await sleep(40);
+    await pass(40);
     expect(lease.signal.aborted).toBe(true);
     expect(isLockLostError(lease.signal.reason)).toBe(true);
   });
@@ -263,7 +260,7 @@ describe('the holds that leases share', () => {
     expect(seen).toEqual(['acquired', 'lost']);
     expect(signal.reason).toMatchObject({ code: 'LOCK_LOST', reason: 'deleted' });
     const heldFor = lease.heldFor();
-    await sleep(5);
+    await pass(5);
     expect(lease.heldFor()).toBe(heldFor);
     await service.close();
   });
@@ -276,7 +273,7 @@ describe('the holds that leases share', () => {
     await ticket;
     expect(told('released')).toMatchObject([{ name: 'a', label: 'import', owner: lease.owner }]);
     const heldFor = lease.heldFor();
-    await sleep(5);
+    await pass(5);
     await lease.release();
     expect([lease.heldFor(), signal.aborted, told('released').length]).toEqual([heldFor, false, 1]);
     expect(await locks.getLock('a').isLocked()).toBe(true);
@@ -292,7 +289,7 @@ describe('the holds that leases share', () => {
     expect(left).toBeGreaterThan(110_000);
     expect(left).toBeLessThanOrEqual(120_000);
     await locks.forceRelease('a');
-    await lock.using({ minHoldTime: 1 }, () => sleep(3));
+    await lock.using({ minHoldTime: 1 }, () => pass(3));
     expect(await lock.isLocked()).toBe(false);
   });
 });
@@ -386,7 +383,7 @@ describe('tryAcquire and acquire', () => {
   it('waits for ever with Infinity', async () => {
     const lease = await locks.acquire('a');
     const waiting = locks.acquire('a', { waitTime: Infinity });
-    await sleep(50);
+    await pass(50);
     await lease.release();
     expect((await waiting).held).toBe(true);
   });
@@ -395,7 +392,7 @@ describe('tryAcquire and acquire', () => {
     const lease = await locks.acquire('a');
     const controller = new AbortController();
     const waiting = locks.acquire('a', { signal: controller.signal });
-    await sleep(5);
+    await pass(5);
     controller.abort('changed my mind');
     const error = await waiting.catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(LockAbortedError);

@@ -1,6 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { currentLease, type Lease, LockService, MemoryLockStore } from '../../lib/index.js';
+import { pass, standStill, useVirtualTime } from '../support/virtual-time.js';
+
+useVirtualTime();
 
 let store: MemoryLockStore;
 let locks: LockService;
@@ -45,9 +47,10 @@ describe('the listeners of events$ run in no scope', () => {
       await locks.acquire('forced');
       await locks.forceRelease('forced');
       const seen = await locks.acquire('seen', { leaseTime: 30 });
-      while (seen.held);
+      standStill(30);
+      expect(seen.held).toBe(false);
       await locks.acquire('timed', { leaseTime: 30 });
-      await sleep(60);
+      await pass(60);
     });
     const losses = heard.filter(([type]) => type === 'lost');
     expect(losses).toEqual(nowhere('lost', 'lost', 'lost'));
@@ -67,9 +70,10 @@ describe('the abort listeners of a lease run in no scope', () => {
       await locks.forceRelease('forced');
       const seen = await locks.acquire('seen', { leaseTime: 30 });
       hearAbort(seen);
-      while (seen.held);
+      standStill(30);
+      expect(seen.held).toBe(false);
       hearAbort(await locks.acquire('timed', { leaseTime: 30 }));
-      await sleep(60);
+      await pass(60);
     });
     expect(heard).toEqual(nowhere('abort', 'abort', 'abort'));
   });

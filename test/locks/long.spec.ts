@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type LockEvent, LockService, MemoryLockStore } from '../../lib/index.js';
-import { until } from '../scenarios/until.js';
+import { pass, until, useVirtualTime } from '../support/virtual-time.js';
+
+useVirtualTime();
 
 let store: MemoryLockStore;
 let locks: LockService;
@@ -67,7 +68,7 @@ describe('a wait beyond longWaitTime', () => {
 describe('a hold beyond longHoldTime', () => {
   it('is an event and a log line, once', async () => {
     const lease = await locks.acquire('order:1', { label: 'order' });
-    await sleep(80);
+    await pass(80);
     await lease.release();
     const { owner } = lease;
     const long = { name: 'order:1', label: 'order', owner, heldFor: expect.any(Number) };
@@ -81,7 +82,7 @@ describe('a hold beyond longHoldTime', () => {
     await (await locks.acquire('a')).release();
     await locks.acquire('b');
     await locks.forceRelease('b');
-    await sleep(60);
+    await pass(60);
     expect(of('held-long')).toEqual([]);
   });
 
@@ -90,10 +91,10 @@ describe('a hold beyond longHoldTime', () => {
     patient.events$.subscribe((event) => events.push(event));
     const first = await patient.acquire('a');
     const waiting = patient.acquire('a');
-    await sleep(350);
+    await pass(350);
     await first.release();
     const second = await waiting;
-    await sleep(350);
+    await pass(350);
     await second.release();
     await patient.close();
     expect(of('held-long')).toEqual([]);
@@ -172,11 +173,11 @@ describe('a lease', () => {
     expect(lease.label).toBe('group');
     expect(lease.acquiredAt.getTime()).toBeGreaterThanOrEqual(before - 1);
     expect(lease.acquiredAt.getTime()).toBeLessThanOrEqual(Date.now() + 1);
-    await sleep(20);
+    await pass(20);
     expect(lease.heldFor()).toBeGreaterThanOrEqual(18);
     await lease.release();
     const heldFor = lease.heldFor();
-    await sleep(20);
+    await pass(20);
     expect(lease.heldFor()).toBe(heldFor);
     expect(lease.acquiredAt).toEqual(lease.acquiredAt);
   });
@@ -185,7 +186,7 @@ describe('a lease', () => {
     const lease = await locks.acquire('a');
     await locks.forceRelease('a');
     const heldFor = lease.heldFor();
-    await sleep(20);
+    await pass(20);
     expect(lease.heldFor()).toBe(heldFor);
     await lease.release();
     expect(lease.heldFor()).toBe(heldFor);
@@ -193,7 +194,7 @@ describe('a lease', () => {
 
   it('of a multi-lock is held since the last member was granted', async () => {
     await locks.using('a', async (outer) => {
-      await sleep(20);
+      await pass(20);
       const both = await locks.acquire(['a', 'b'], { label: 'pair' });
       expect(both.label).toBe('pair');
       expect(both.heldFor()).toBeLessThan(outer.heldFor() - 15);
@@ -206,18 +207,4 @@ describe('a lease', () => {
 it.each(['', 'x'.repeat(1_025), 7, null])('the label %p is refused', async (label) => {
   const options = { label } as { label: string };
   await expect(locks.acquire('a', options)).rejects.toThrow('label: must be a text');
-});
-
-it('a multi-lock over two services looks for the label of a holder where its member is', async () => {
-  await store.labels.keep('elsewhere', 'far away', 60_000);
-  await store.acquire({ name: 'z', owner: 'elsewhere:1', leaseTime: 60_000 });
-  const another = new LockService({ store: 'memory' });
-  try {
-    const multi = locks.getMultiLock([another.getLock('a'), locks.getLock('z')]);
-    const holder = { holder: 'elsewhere:1', holderLabel: 'far away' };
-    await expect(multi.acquire({ waitTime: 90 })).rejects.toMatchObject(holder);
-    expect(of('timed-out')).toMatchObject([{ name: 'z', ...holder }]);
-  } finally {
-    await another.close();
-  }
 });

@@ -1,6 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { LockService } from '../../lib/index.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
+import { useVirtualTime } from '../support/virtual-time.js';
+
+useVirtualTime();
 
 const refused = {
   code: 'LOCK_CONFIG',

@@ -15,7 +15,7 @@ import {
 } from '../../lib/index.js';
 import type { StorePeriods } from '../../lib/store/index.js';
 import { deferred } from '../doubles/deferred.js';
-import { pass, until, useVirtualTime } from '../support/virtual-time.js';
+import { abortAfter, pass, until, useVirtualTime } from '../support/virtual-time.js';
 
 useVirtualTime();
 
@@ -235,7 +235,7 @@ describe('once', () => {
   it('ends its wait with the signal, the wait time, and the service', async () => {
     const held = await b.acquire('report');
     const wait = (options: object) => failure(a.once('report', { period: 1_000, ...options }, () => 0));
-    expect(isLockAbortedError(await wait({ signal: AbortSignal.timeout(20) }))).toBe(true);
+    expect(isLockAbortedError(await wait({ signal: abortAfter(20) }))).toBe(true);
     expect(isLockTimeoutError(await wait({ waitTime: 20 }))).toBe(true);
     const closed = wait({});
     await pass(10);

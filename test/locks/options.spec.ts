@@ -3,8 +3,10 @@ import { Logger, Module } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import type { Lock, UsingOptions } from '../../lib/index.js';
 import { LockModule, LockService } from '../../lib/index.js';
-import { until } from '../scenarios/until.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
+import { until, useVirtualTime } from '../support/virtual-time.js';
+
+useVirtualTime();
 
 let store: ScriptedStore;
 let locks: LockService;

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
@@ -13,6 +12,9 @@ import {
   type LockTimeoutError,
 } from '../../lib/index.js';
 import { deferred } from '../doubles/deferred.js';
+import { pass, useVirtualTime } from '../support/virtual-time.js';
+
+useVirtualTime();
 
 let locks: LockService;
 
@@ -188,7 +190,7 @@ describe('with reentrant: false', () => {
     const accounts = app.get(Accounts);
     expect(await accounts.pay('7', () => accounts.refund('7'))).toBe('busy');
     expect(await accounts.refund('7', () => accounts.pay('7'))).toBe('busy');
-    expect(await accounts.pay('7', () => accounts.refund('8', async () => await sleep(1, 'done')))).toBe(
+    expect(await accounts.pay('7', () => accounts.refund('8', async () => await pass(1, 'done')))).toBe(
       'done',
     );
     await app.close();

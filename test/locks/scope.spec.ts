@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { assertLocked, type Lease, type Lock, LockService, MemoryLockStore } from '../../lib/index.js';
+import { pass, standStill, useVirtualTime } from '../support/virtual-time.js';
+
+useVirtualTime();
 
 let locks: LockService;
 
@@ -16,7 +18,7 @@ describe('inside a scope', () => {
   it('re-enters, across awaits and functions, with the outer token', async () => {
     const lock = locks.getLock('a');
     await locks.using('a', async (outer) => {
-      await sleep(1);
+      await pass(1);
       const again = async () => {
         const inner = await locks.acquire('a', { waitTime: 0 });
         expect(inner.fencingToken).toBe(outer.fencingToken);
@@ -61,8 +63,8 @@ describe('inside a scope', () => {
   it('shares the locks of the scope between the branches that it starts', async () => {
     await locks.using('a', () =>
       Promise.all([
-        locks.using('a', { waitTime: 0 }, () => sleep(5)),
-        locks.using('a', { waitTime: 0 }, () => sleep(5)),
+        locks.using('a', { waitTime: 0 }, () => pass(5)),
+        locks.using('a', { waitTime: 0 }, () => pass(5)),
       ]),
     );
   });
@@ -73,7 +75,7 @@ describe('inside a scope', () => {
       const branch = () =>
         locks.using('b', async () => {
           expect(++inside).toBe(1);
-          await sleep(5);
+          await pass(5);
           inside--;
         });
       await Promise.all([branch(), branch()]);
@@ -100,7 +102,8 @@ describe('inside a scope', () => {
     locks.events$.subscribe(({ type }) => type === 'lost' && hear());
     await locks.using('a', async () => {
       // By a look at the clock, and by a timer that was set in this scope.
-      while (one.held);
+      standStill(100);
+      expect(one.held).toBe(false);
       const another = await locks.acquire('b', { leaseTime: 100 });
       const lost = new Promise((resolve) => {
         another.signal.addEventListener('abort', resolve);
@@ -148,7 +151,7 @@ describe('outside a scope', () => {
     const request = () =>
       lock.using(async () => {
         expect(++inside).toBe(1);
-        await sleep(2);
+        await pass(2);
         inside--;
       });
     await Promise.all([request(), request(), request()]);
@@ -248,7 +251,7 @@ describe('what is acquired by hand inside of a lock', () => {
       // A scope of its own that goes on, as that of a server would.
       orphan = locks.using('leader', async () => {
         left = await lock.acquire();
-        await sleep(10);
+        await pass(10);
         expect(lock.isHeld()).toBe(false);
         expect(await lock.tryAcquire()).toBeNull();
         expect(left.held).toBe(true);
@@ -345,7 +348,7 @@ describe('runInScope', () => {
     await locks.runInScope(async () => {
       let orphan: Promise<unknown> = Promise.resolve();
       await locks.using('leader', () => {
-        orphan = sleep(10).then(() => locks.acquire('other'));
+        orphan = pass(10).then(() => locks.acquire('other'));
       });
       await orphan;
       expect(await locks.tryAcquire('other')).toBeNull();
@@ -357,7 +360,7 @@ describe('work that outlives its scope', () => {
   it('cannot use the hold that is over', async () => {
     let orphan: Promise<unknown> = Promise.resolve();
     await locks.using('a', () => {
-      orphan = sleep(20).then(async () => {
+      orphan = pass(20).then(async () => {
         expect(locks.getLock('a').isHeld()).toBe(false);
         return locks.tryAcquire('a');
       });
@@ -373,7 +376,7 @@ describe('work that outlives its scope', () => {
       let orphan: Promise<void> = Promise.resolve();
       await lock.using((outer) => {
         orphan = lock.using(async () => {
-          await sleep(10);
+          await pass(10);
           expect(outer.held).toBe(false);
           expect(lock.holdCount()).toBe(1);
           const inner = await lock.acquire({ waitTime: 0 });
@@ -391,7 +394,7 @@ describe('work that outlives its scope', () => {
   it('does not share what it acquires later', async () => {
     let orphan: Promise<void> = Promise.resolve();
     await locks.using('a', () => {
-      orphan = sleep(10).then(async () => {
+      orphan = pass(10).then(async () => {
         const lease = await locks.acquire('b');
         expect(await locks.tryAcquire('b')).toBeNull();
         await lease.release();

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { setTimeout as sleep } from 'node:timers/promises';
 import {
   currentLease,
   type LockAcquireContext,
@@ -12,7 +11,9 @@ import {
 } from '../../lib/index.js';
 import { deferred } from '../doubles/deferred.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
-import { until } from '../scenarios/until.js';
+import { abortAfter, pass, until, useVirtualTime } from '../support/virtual-time.js';
+
+useVirtualTime();
 
 type Published<C> = [message: string, context: C][];
 
@@ -139,7 +140,7 @@ describe('the channel of acquisitions', () => {
     const published = acquisitions();
     const failed = [
       locks.acquire('busy', { waitTime: 5 }),
-      locks.acquire('busy', { signal: AbortSignal.timeout(5) }),
+      locks.acquire('busy', { signal: abortAfter(5) }),
       away.acquire('away', { waitTime: 5 }),
       locks.getSemaphore('forced', 2).using(() => locks.getSemaphore('forced', 3).acquire()),
     ];
@@ -187,7 +188,7 @@ describe('the channel of acquisitions', () => {
       locks.acquire(['a', 'c'], { waitTime: 5 }).catch(() => undefined),
       other.tryAcquire('a'),
       locks.acquire('free'),
-      locks.acquire('a', { signal: AbortSignal.timeout(5) }).catch(() => undefined),
+      locks.acquire('a', { signal: abortAfter(5) }).catch(() => undefined),
     ] as const;
     await waiting[6];
     await waiting[4];
@@ -321,7 +322,7 @@ describe('the channel of holds', () => {
     const lease = await slow.acquire('a');
     const releasing = lease.release();
     const heldFor = lease.heldFor();
-    await sleep(20);
+    await pass(20);
     answered.resolve();
     await releasing;
     await lease.release();

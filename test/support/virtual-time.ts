@@ -37,3 +37,20 @@ export async function until(condition: () => unknown, patience = 600_000): Promi
     await pass(1);
   }
 }
+
+/** The clock goes on by so many ms and no timer fires, as during work that lets the event loop do nothing else. */
+export function standStill(time: number): void {
+  for (const clock of [Date, performance]) {
+    const present = clock.now.bind(clock);
+    clock.now = () => present() + time;
+  }
+}
+
+/** As AbortSignal.timeout(), in virtual time. */
+export function abortAfter(time: number): AbortSignal {
+  const controller = new AbortController();
+  setTimeout(() => {
+    controller.abort();
+  }, time);
+  return controller.signal;
+}

@@ -1,0 +1,200 @@
+/** How long a multi-lock takes, waits and holds a part, in virtual time: its pauses are out of reach of fake timers. */
+import { describe, expect, it } from '@jest/globals';
+import type { Lock, LockService } from '../../lib/index.js';
+import type { AcquireReply, AcquireRequest, LockStore } from '../../lib/store/index.js';
+import { inWorld, type Stage } from '../world/index.js';
+
+const silent = () => new Promise<never>(() => undefined);
+
+interface Place extends Stage {
+  /** One store in memory, and two services that use it as two processes would. */
+  readonly store: LockStore;
+  readonly locks: LockService;
+  readonly others: LockService;
+  /** A service with a store of its own, which answers no acquisition. */
+  readonly far: LockService;
+  readonly events: readonly { type: string }[];
+}
+
+const inMemory = (seed: number, script: (place: Place) => Promise<unknown>) => () =>
+  inWorld(seed, (stage) => {
+    let store: LockStore | undefined;
+    const one = stage.process({ store: (own) => (store = new own.MemoryLockStore()) });
+    const { MemoryLockStore } = one.package;
+    const mute = Object.assign(new MemoryLockStore(), { acquire: silent, acquireAll: silent });
+    const [others, far] = [store!, mute].map((place) => one.serve({ store: () => place }));
+    const { locks, events } = one;
+    return script({ ...stage, store: store!, locks, others: others!, far: far!, events });
+  });
+
+/** Lets an acquisition be answered by this. */
+function onAcquire(
+  store: LockStore,
+  change: (request: AcquireRequest, reply: AcquireReply) => unknown,
+): void {
+  const acquire = store.acquire.bind(store);
+  store.acquire = async (request) => {
+    const reply = await acquire(request);
+    await change(request, reply);
+    return reply;
+  };
+}
+
+/** Callers that take the locks in turn, so that a multi-lock takes them in order. @returns what ends that */
+function crowd({ others, pass }: Place): () => Promise<unknown> {
+  let stopped = false;
+  const loops = ['a', 'b'].flatMap((name) =>
+    [1, 2, 3].map(async () => {
+      while (!stopped) await others.getFairLock(name).using(() => pass(50));
+    }),
+  );
+  return () => ((stopped = true), Promise.all(loops));
+}
+
+/** How long an acquisition with a wait time of 300 ms takes to fail. */
+async function failing({ now }: Place, lock: Lock, code: string): Promise<number> {
+  const began = now();
+  await expect(lock.acquire({ waitTime: 300 })).rejects.toMatchObject({ code });
+  return now() - began;
+}
+
+describe('a multi-lock', () => {
+  it(
+    'keeps what it holds from others only for a moment where another store does not answer',
+    inMemory(1, async ({ locks, others, far, now, pass }) => {
+      const gone = new AbortController();
+      const lock = locks.getMultiLock([locks.getLock('a'), far.getLock('x'), far.getLock('y')]);
+      const waiting = lock.acquire({ waitTime: Infinity, signal: gone.signal });
+      waiting.catch(() => undefined);
+      await pass(50);
+      const waits: number[] = [];
+      for (let n = 0; n < 20; n++) {
+        const asked = now();
+        await (await others.acquire('a', { waitTime: 5_000 })).release();
+        waits.push(now() - asked);
+        await pass(20);
+      }
+      expect(Math.max(...waits)).toBeLessThan(3_000);
+      gone.abort();
+      await expect(waiting).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
+    }),
+  );
+
+  it.each(['plain', 'fair'] as const)(
+    'whose release of a part gets no answer ends its wait after the wait time, for %s locks',
+    (kind) =>
+      inMemory(2, async (place) => {
+        const { store, locks, others, pass } = place;
+        const lockOf = (of: LockService, name: string) =>
+          kind === 'fair' ? of.getFairLock(name) : of.getLock(name);
+        const last = await lockOf(others, 'b').acquire();
+        const group = locks.getMultiLock([lockOf(locks, 'a'), lockOf(locks, 'b')]);
+        const took = failing(place, group, 'LOCK_TIMEOUT');
+        await pass(20);
+        // The fair lock "a" was free, and is given back before. The plain one becomes busy before "b" is released.
+        await lockOf(others, 'a').acquire();
+        const released = last.release();
+        store.release = silent;
+        await released;
+        expect(await took).toBeLessThan(2_000);
+      })(),
+  );
+
+  it.each<[string, (place: Place) => Lock]>([
+    [
+      'a lock of another kind',
+      ({ locks }) => locks.getMultiLock([locks.getLock('a'), locks.getFairLock('b')]),
+    ],
+    [
+      'a lock of another service',
+      ({ locks, others }) => locks.getMultiLock([locks.getLock('a'), others.getLock('b')]),
+    ],
+  ])('whose last member gets no answer ends its wait after the wait time, for %s', (_, lockOf) =>
+    inMemory(3, async (place) => {
+      onAcquire(place.store, ({ name }) => (name === 'b' ? silent() : undefined));
+      expect(await failing(place, lockOf(place), 'LOCK_UNAVAILABLE')).toBeLessThan(5_000);
+      expect(await place.others.acquire('a')).toMatchObject({ held: true });
+    })(),
+  );
+
+  it(
+    'whose last members are asked for late, and give no answer, ends its wait after the wait time',
+    inMemory(4, async (place) => {
+      const { store, locks, others, pass } = place;
+      const busy = await others.getFairLock('a').acquire();
+      void pass(220).then(() => busy.release());
+      store.acquireAll = silent;
+      // The answer that grants the first member comes when the wait time is over.
+      onAcquire(store, async ({ name }, { granted }) => {
+        if (name === 'a' && granted) await pass(150);
+      });
+      const lock = locks.getMultiLock([locks.getFairLock('a'), locks.getLock('b'), locks.getLock('c')]);
+      expect(await failing(place, lock, 'LOCK_UNAVAILABLE')).toBeLessThan(1_200);
+    }),
+  );
+
+  it(
+    'does not count a grant whose answer came after its own end',
+    inMemory(5, async ({ store, locks, pass }) => {
+      const acquireAll = store.acquireAll.bind(store);
+      let asked = 0;
+      store.acquireAll = async (request) => {
+        const reply = await acquireAll(request);
+        if (++asked === 1) await pass(120);
+        return reply;
+      };
+      const lease = await locks.acquire(['a', 'b'], { leaseTime: 100, waitTime: 5_000 });
+      expect([lease.held, asked]).toEqual([true, 2]);
+    }),
+  );
+
+  it(
+    'has its whole fixed lease, however long some members had to be held before the last was there',
+    inMemory(6, async (place) => {
+      const { locks } = place;
+      const leave = crowd(place);
+      const lock = locks.getMultiLock([locks.getFairLock('a'), locks.getFairLock('b')]);
+      for (let n = 0; n < 3; n++) {
+        const lease = await lock.acquire({ leaseTime: 1_000 });
+        // Each was held for a queue of 100 ms and more before the other was granted.
+        expect(lease.remainingTime()).toBeGreaterThan(940);
+        await lease.release();
+      }
+      await leave();
+    }),
+  );
+
+  it(
+    'ends after its wait time while the store is asked for the whole fixed lease',
+    inMemory(7, async (place) => {
+      const { store, locks, now } = place;
+      const leave = crowd(place);
+      let asked = false as boolean;
+      const { renew } = store;
+      store.renew = (requests) => ((asked = true), requests.map(silent));
+      const lock = locks.getMultiLock([locks.getFairLock('a'), locks.getFairLock('b')]);
+      let took = 0;
+      while (!asked) {
+        const began = now();
+        const lease = await lock.acquire({ leaseTime: 5_000, waitTime: 1_500 }).catch(() => undefined);
+        took = now() - began;
+        await lease?.release();
+      }
+      expect(took).toBeLessThan(2_500);
+      store.renew = renew;
+      await leave();
+    }),
+  );
+
+  it(
+    'over two services looks for the label of a holder where its member is',
+    inMemory(8, async ({ store, locks, others, events }) => {
+      await store.labels!.keep('elsewhere', 'far away', 60_000);
+      await store.acquire({ name: 'z', owner: 'elsewhere:1', leaseTime: 60_000 });
+      const multi = locks.getMultiLock([others.getLock('a'), locks.getLock('z')]);
+      const holder = { holder: 'elsewhere:1', holderLabel: 'far away' };
+      await expect(multi.acquire({ waitTime: 10_000 })).rejects.toMatchObject(holder);
+      expect(events.filter(({ type }) => type === 'timed-out')).toMatchObject([{ name: 'z', ...holder }]);
+    }),
+  );
+});
