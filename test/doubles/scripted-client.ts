@@ -21,6 +21,7 @@ export class ScriptedClient extends EventEmitter {
     bytesRead: 0,
     cork: () => this.steps.push('cork'),
     uncork: () => this.steps.push('uncork'),
+    destroy: () => undefined,
   };
   readonly ping = this.command('ping');
   readonly select = this.command('select');

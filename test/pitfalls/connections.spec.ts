@@ -193,6 +193,34 @@ describe('An idle connection that was dropped without a word (pitfall 86)', () =
     await lease?.release();
   });
 
+  const nonWaiting: [string, (locks: LockService, n: number) => Promise<unknown>][] = [
+    ['tryAcquire', async (locks, n) => (await locks.tryAcquire(`order:${String(n)}`))?.held],
+    ['isLocked', async (locks) => !(await locks.getLock('order').isLocked())],
+    ['health', async (locks) => (await locks.health()).status === 'up'],
+  ];
+
+  it.each([
+    ...nonWaiting.map(([name, call]) => [name, 'a server', 1, call] as const),
+    ...nonWaiting.map(([name, call]) => [name, 'a quorum', 3, call] as const),
+  ])('fails no call while it is replaced: %s on %s', async (_, __, count, call) => {
+    const servers = [stage.server];
+    while (servers.length < count) servers.push(await stage.secondServer());
+    const ways = await Promise.all(servers.map(({ port }) => stage.proxy(port)));
+    const urls = ways.map(({ url }) => url);
+    const locks = stage.service(count === 1 ? { connection: urls[0]! } : { nodes: urls });
+    const back = new Set<string>();
+    locks.events$.subscribe((event) => event.type === 'reconnected' && back.add(event.node));
+    await (await locks.acquire('warm')).release();
+    await sleep(500);
+    for (const way of ways) way.forgetConnections();
+    const answers: Promise<unknown>[] = [];
+    await until(() => {
+      answers.push(call(locks, answers.length));
+      return back.size === count;
+    });
+    expect(new Set(await Promise.all(answers))).toEqual(new Set([true]));
+  });
+
   it('is no fault of the messages: health is up although their connection is replaced together with it', async () => {
     const proxy = await stage.proxy();
     const locks = stage.service({ connection: proxy.url });

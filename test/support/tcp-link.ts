@@ -20,8 +20,7 @@ export interface Weather {
 export class TcpLink {
   /** Whether bytes have been swallowed. */
   gap = false;
-  /** Nothing goes through any more, and neither side hears of it. */
-  isForgotten = false;
+  private isForgotten = false;
   /** What has come in and not gone out yet. */
   readonly underway: Record<Direction, number> = { requests: 0, replies: 0 };
   private readonly server: Socket;
@@ -59,6 +58,13 @@ export class TcpLink {
     // What one side said before it left still reaches the other.
     client.on('close', () => void this.tail.requests.then(() => this.server.end()));
     this.server.on('close', () => void this.tail.replies.then(() => client.end()));
+  }
+
+  /** Nothing goes through any more, and neither side hears of it. Not even the end of a connection is answered. */
+  forget(): void {
+    this.isForgotten = true;
+    this.client.pause();
+    this.server.pause();
   }
 
   cut(): void {

@@ -85,7 +85,7 @@ export class TcpProxy {
 
   /** As a firewall does with idle connections: the present ones carry nothing from now on, and no side is told. */
   forgetConnections(): void {
-    for (const link of this.links) link.isForgotten = true;
+    for (const link of this.links) link.forget();
   }
 
   /** Ends all present connections. */

@@ -160,16 +160,19 @@ export class Session {
     if (!this.database.certain) await within(Math.max(1, until - monotonicTime()), () => this.select());
   }
 
-  /** Gives up the present connection for another one. */
+  /** Gives up the present connection for another one, at once: the peer of a dropped connection never answers its end. */
   renew(): void {
-    this.client.disconnect(true);
+    const { client } = this;
+    client.disconnect(true);
+    (client.stream as Redis['stream'] | undefined)?.destroy();
   }
 
   /** For a demoted master: its name or address may lead to the new one by now, but its connection never will. */
   refusedAsReplica(error: unknown): void {
     if (!this.options.owned || !this.replicas.mayLeave()) return;
     this.state.failed(error);
-    this.renew();
+    // The answers that are under way still arrive.
+    this.client.disconnect(true);
   }
 
   /** Leaves the client alone from now on. */
