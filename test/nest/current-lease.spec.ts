@@ -13,8 +13,10 @@ import {
   type Term,
 } from '../../lib/index.js';
 import { deferred } from '../doubles/deferred.js';
-import { until } from '../scenarios/until.js';
 import { DecoratedApp } from './decorated-app.js';
+import { until, useVirtualTime } from '../support/virtual-time.js';
+
+useVirtualTime();
 
 let nest: DecoratedApp;
 

@@ -1,14 +1,16 @@
 import 'reflect-metadata';
 import { describe, expect, it } from '@jest/globals';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { DistributedLock } from '../../lib/index.js';
+import { pass, useVirtualTime } from '../support/virtual-time.js';
+
+useVirtualTime();
 
 describe('refused where it is applied', () => {
   const apply = (key: unknown, options?: unknown) => () => {
     class Jobs {
       @DistributedLock(key as string, options as never)
       async run(): Promise<void> {
-        await sleep(1);
+        await pass(1);
       }
     }
     return Jobs;
@@ -47,7 +49,7 @@ describe('refused where it is applied', () => {
         readonly field = 1;
         @DistributedLock('a')
         static async run(): Promise<void> {
-          await sleep(1);
+          await pass(1);
         }
       }
       return Jobs;
@@ -58,7 +60,7 @@ describe('refused where it is applied', () => {
     [
       'an async generator',
       async function* () {
-        yield sleep(1);
+        yield pass(1);
       },
     ],
     [

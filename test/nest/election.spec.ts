@@ -1,5 +1,4 @@
 import 'reflect-metadata';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import {
   type CanActivate,
@@ -30,7 +29,9 @@ import {
 } from '../../lib/index.js';
 import { passThroughLocks } from '../../lib/testing/index.js';
 import { deferred } from '../doubles/deferred.js';
-import { until } from '../scenarios/until.js';
+import { pass, until, useVirtualTime } from '../support/virtual-time.js';
+
+useVirtualTime();
 
 let store: MemoryLockStore;
 let apps: INestApplicationContext[];
@@ -82,7 +83,7 @@ describe('@OnLeader', () => {
         terms.push([this, number]);
         expect(++running).toBe(1);
         await ended(signal);
-        await sleep(20);
+        await pass(20);
         running--;
       }
       @OnLeader('feed')
@@ -145,7 +146,7 @@ describe('@OnLeader', () => {
     }
     await boot([Feed]);
     await until(() => calls === 1);
-    await sleep(100);
+    await pass(100);
     expect(calls).toBe(1);
   });
 
@@ -359,7 +360,7 @@ describe('@OnlyLeader', () => {
     await until(() => mine!.isLeader());
     const call = a.get(Jobs).run();
     const resigned = mine!.resign();
-    await sleep(30);
+    await pass(30);
     expect(await a.get(Jobs).run()).toBeUndefined();
     expect(theirs!.isLeader()).toBe(false);
     gate.resolve();

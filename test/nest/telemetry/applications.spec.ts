@@ -8,8 +8,10 @@ import { hasSubscribers } from 'node:diagnostics_channel';
 import { LockModule, LockService, MemoryLockStore, TRACING_CHANNELS } from '../../../lib/index.js';
 import { LockTelemetryModule, type LockTelemetryOptions } from '../../../lib/otel/index.js';
 import { deferred } from '../../doubles/deferred.js';
-import { until } from '../../scenarios/until.js';
 import { Sdk } from './sdk.js';
+import { until, useVirtualTime } from '../../support/virtual-time.js';
+
+useVirtualTime();
 
 let sdk: Sdk;
 let store: MemoryLockStore;

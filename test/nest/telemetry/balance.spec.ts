@@ -12,8 +12,10 @@ import {
 } from '../../../lib/index.js';
 import { LockTelemetryModule } from '../../../lib/otel/index.js';
 import { deferred } from '../../doubles/deferred.js';
-import { until } from '../../scenarios/until.js';
 import { Sdk } from './sdk.js';
+import { until, useVirtualTime } from '../../support/virtual-time.js';
+
+useVirtualTime();
 
 @Injectable()
 class Orders {

@@ -11,8 +11,10 @@ import {
   TRACING_CHANNELS,
 } from '../../../lib/index.js';
 import { LockTelemetryModule, type LockTelemetryOptions } from '../../../lib/otel/index.js';
-import { until } from '../../scenarios/until.js';
 import { Sdk } from './sdk.js';
+import { until, useVirtualTime } from '../../support/virtual-time.js';
+
+useVirtualTime();
 
 @Injectable()
 class Orders {

@@ -12,8 +12,10 @@ import {
   MemoryLockStore,
 } from '../../../lib/index.js';
 import { LockTelemetryModule, type LockTelemetryOptions } from '../../../lib/otel/index.js';
-import { until } from '../../scenarios/until.js';
 import { idOf, linksOf, parentOf, Sdk } from './sdk.js';
+import { abortAfter, until, useVirtualTime } from '../../support/virtual-time.js';
+
+useVirtualTime();
 
 @Injectable()
 class Orders {
@@ -203,7 +205,7 @@ describe('the spans of a lock', () => {
     await other.acquire('secret:1');
     await locks.acquire('secret:1', { waitTime: 5 }).catch(() => undefined);
     await locks.tryAcquire('secret:1');
-    await locks.acquire('secret:1', { signal: AbortSignal.timeout(5) }).catch(() => undefined);
+    await locks.acquire('secret:1', { signal: abortAfter(5) }).catch(() => undefined);
     const fixed = await locks.acquire('secret:2', { leaseTime: 30 });
     await until(() => !fixed.held);
     const lost = await locks.acquire('secret:3');
