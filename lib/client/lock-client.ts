@@ -2,7 +2,7 @@ import { LockAbortedError, LockClosedError, LockLostError } from '../api/errors.
 import { onOneLine } from '../runtime/text.js';
 import type { ResolvedLockOptions } from '../api/resolved-options.js';
 import { uuid } from '../runtime/runtime.js';
-import type { LockStore, QueueTerms, TransferRequest } from '../store/lock-store.js';
+import type { LockStore, NextOwner, QueueTerms, TransferRequest } from '../store/lock-store.js';
 import type { QueueMessage } from '../store/queue-messages.js';
 import { leaseWithin, now, timerAt } from './holding/deadline.js';
 import { DeadlockDetector } from './deadlock/deadlock-detector.js';
@@ -16,8 +16,7 @@ import { Preflight } from './preflight.js';
 import { Releaser } from '../store/releaser.js';
 import { subscribeToMessages } from '../store/subscribe-to-messages.js';
 import { LocalCallers } from './waiting/local-callers.js';
-import { PLAIN_QUEUE } from './waiting/local-queue.js';
-import type { QueueClient } from './waiting/queue-client.js';
+import { type LocalQueue, PLAIN_QUEUE } from './waiting/local-queue.js';
 import type { StoreWarning } from '../store/store-health.js';
 import type { LockTerms } from './waiting/acquisition.js';
 import { lockOrder } from './scope/order-graph.js';
@@ -27,7 +26,7 @@ import { Returns } from './waiting/returns.js';
 import { releasedError, Tenure, type TenureOrigin, type LeaseTerms } from './holding/tenure.js';
 import { Tenures } from './holding/tenures.js';
 import { type Transferred, Transfers } from './waiting/transfers.js';
-import type { Busy, TenureKeeper, WaitRequest } from './waiting/waiting.js';
+import type { Busy, WaitRequest } from './waiting/waiting.js';
 import { Watchdog } from './holding/watchdog.js';
 
 export type { ListedName, QueueTerms, StoredHold, StoredLock, StoreListing } from '../store/lock-store.js';
@@ -51,21 +50,22 @@ export class LockClient {
   readonly releaseRequests: ReleaseRequests;
   readonly capturedCalls = new CapturedCalls();
   readonly releaser: Releaser;
-  private readonly queueMessages: MessageSubscription<QueueMessage>;
+  readonly queueMessages: MessageSubscription<QueueMessage>;
   private readonly holdWatch: HoldWatch;
-  private readonly acquisitions: Acquisitions;
+  readonly acquisitions: Acquisitions;
   private readonly plainTerms: Pick<LockTerms, 'queue' | 'ownWriteHold'>;
-  private readonly queueClient: QueueClient;
+  /** As `giveBack` of {@link Returns}, in one command that also gives another owner an entry. Undefined if the store cannot. */
+  readonly passOn: ((tenure: Tenure, next: NextOwner) => ReturnType<Returns['passOn']>) | undefined;
   private sequence = 0;
   private readonly onEnd = (tenure: Tenure): void => {
-    const keeper = this.tenures.keeperOf(tenure);
+    const queue = this.tenures.queueOf(tenure);
     this.tenures.remove(tenure);
     this.watchdog.forget(tenure);
     this.holdWatch.ended();
     this.acquisitions.ended(tenure);
     // After a failover, the new primary may still have the queue entry.
     if (tenure.stood) this.acquisitions.departed({ ...this.returns.requestOf(tenure), keepFor: undefined });
-    keeper?.ended(tenure);
+    queue?.ended(tenure);
     // A closed client leaves its locks in the store until their leases end.
     if (tenure.loss !== undefined && this.state !== 'closed') this.returns.lost(tenure);
     this.onLeft?.();
@@ -138,16 +138,16 @@ export class LockClient {
         for (const user of this.tenures.users()) user.onLongHold?.();
       },
     );
-    const acquisitions = (this.acquisitions = new Acquisitions(
+    this.acquisitions = new Acquisitions(
       this.releaser,
       () => {
         this.labels.keep();
       },
       (tenure) => {
         // If the store does not answer, the watchdog asks again in its next round.
-        void this.queueClient.look(tenure).catch(() => undefined);
+        void this.look(tenure).catch(() => undefined);
       },
-    ));
+    );
     this.releaseRequests = new ReleaseRequests(this);
     const returns = (this.returns = new Returns(this));
     const { queues } = store;
@@ -156,30 +156,9 @@ export class LockClient {
       queue: queues === undefined ? undefined : PLAIN_QUEUE,
       ownWriteHold: undefined,
     };
-    this.queueClient = {
-      store,
-      queueMessages: this.queueMessages,
-      setTimer,
-      releaser: this.releaser,
-      localHandoff: options.localHandoff,
-      leaseTime: options.leaseTime,
-      nextOwner: () => `${this.id}:${String(++this.sequence)}`,
-      initialLease: (terms) => this.initialLease(terms),
-      acquisitions,
-      open: (queue, terms, origin) => {
-        const { name, ownWriteHold, queue: asked } = queue.terms;
-        const tenure = this.open(queue, name, terms, origin);
-        if (asked !== undefined && asked !== PLAIN_QUEUE) acquisitions.begun(tenure, ownWriteHold);
-        return tenure;
-      },
-      begin: (tenure) => this.begin(tenure),
-      giveBack: (tenure) => returns.giveBack(tenure),
-      passOn: handOver && ((tenure, next) => returns.passOn(tenure, (request) => handOver(request, next))),
-      look: async (tenure) => {
-        await Promise.all(this.watchdog.look([tenure]));
-      },
-    };
-    this.callers = new LocalCallers(store, this.queueClient, this.plainTerms);
+    this.passOn =
+      handOver && ((tenure, next) => returns.passOn(tenure, (request) => handOver(request, next)));
+    this.callers = new LocalCallers(this, this.plainTerms);
     this.preflight = new Preflight(
       store,
       (warning) => {
@@ -254,9 +233,9 @@ export class LockClient {
       throw new LockClosedError(names.join(','));
     }
     return origins.map((origin, index) => {
-      const keeper = this.callers.queueOf(names[index] ?? '');
-      const tenure = this.open(keeper, keeper.name, request.terms, origin);
-      keeper.adopt(tenure);
+      const queue = this.callers.queueOf(names[index] ?? '');
+      const tenure = this.open(queue, request.terms, origin);
+      queue.adopt(tenure);
       return this.begin(tenure);
     });
   }
@@ -281,7 +260,7 @@ export class LockClient {
   release(tenure: Tenure): Promise<LockLostError | undefined> {
     if (!tenure.held) return Promise.resolve(tenure.loss);
     const { user, label } = tenure;
-    const released = this.tenures.keeperOf(tenure)?.release(tenure) ?? Promise.resolve(undefined);
+    const released = this.tenures.queueOf(tenure)?.release(tenure) ?? Promise.resolve(undefined);
     return released.then((reason = 'released') => {
       if (reason === 'released') return undefined;
       const { name, owner, forced } = tenure;
@@ -309,7 +288,7 @@ export class LockClient {
   ): Promise<Transferred & { readonly owner: string }> {
     const { fencingToken, deadline, doubtful } = tenure;
     const release = this.returns.requestOf(tenure);
-    const next = this.queueClient.nextOwner();
+    const next = this.nextOwner();
     const { name, owner, queue } = release;
     const request = { name, owner, queue, next, leaseTime: within, leastToken: fencingToken + 1 };
     const giveUpAt = Math.min(deadline, now() + this.options.waitTime);
@@ -345,7 +324,7 @@ export class LockClient {
     this.assertOpen(name, request);
     const terms = { leaseTime, renewed: true };
     const granted = this.initialLease(terms);
-    const next = this.queueClient.nextOwner();
+    const next = this.nextOwner();
     const wanted = queue ?? this.plainTerms.queue;
     const asked = { name, owner, next, leaseTime: granted, leastToken, queue: wanted };
     const keepUntil = now() + request.keepFor;
@@ -357,10 +336,10 @@ export class LockClient {
       throw new LockClosedError(name);
     }
     const { askedAt: grantedAt, fencingToken, isDoubtful, date } = passed;
-    const keeper = this.callers.keeperOf({ name, queue });
+    const local = this.callers.queueFor({ name, queue });
     const origin = { owner: next, grantedAt, leaseTime: granted, fencingToken, queue: wanted };
-    const tenure = this.queueClient.open(keeper, terms, { ...origin, doubtful: isDoubtful });
-    if (queue === undefined) keeper.adopt(tenure);
+    const tenure = this.open(local, terms, { ...origin, doubtful: isDoubtful });
+    if (queue === undefined) local.adopt(tenure);
     return { tenure: this.begin(tenure), date };
   }
 
@@ -410,7 +389,7 @@ export class LockClient {
     await Promise.all(
       unused.map((tenure) => {
         const { user, name, owner, label } = tenure;
-        // Releases in the store. The keeper may reserve the tenure for a returning caller instead.
+        // Releases in the store. The queue may reserve the tenure for a returning caller instead.
         const released = this.returns.giveBack(tenure);
         this.events.next({ type: 'lost', name, label, owner, reason: 'released' });
         user?.onLost(releasedError(tenure, new LockClosedError(name)));
@@ -438,19 +417,31 @@ export class LockClient {
     this.events.complete();
   }
 
+  /** Asks the store about a hold, and ends the hold if it is gone. Rejects if the store did not answer. */
+  async look(tenure: Tenure): Promise<void> {
+    await Promise.all(this.watchdog.look([tenure]));
+  }
+
+  nextOwner(): string {
+    return `${this.id}:${String(++this.sequence)}`;
+  }
+
   /** `maxHoldTime` counts anew for each holder of one tenure. */
-  private begin(tenure: Tenure): Tenure {
+  begin(tenure: Tenure): Tenure {
     const { maxHoldTime } = this.options;
     if (tenure.terms.renewed && maxHoldTime < Infinity) tenure.limit(now() + maxHoldTime);
     return tenure;
   }
 
-  private open(keeper: TenureKeeper, name: string, terms: LeaseTerms, origin: TenureOrigin): Tenure {
+  /** Opens the tenure that a grant of the store begins. */
+  open(queue: LocalQueue, terms: LeaseTerms, origin: TenureOrigin): Tenure {
+    const { name, ownWriteHold, queue: asked } = queue.terms;
     const tenure = new Tenure(name, terms, origin, this.onEnd, this.setTimer);
-    this.tenures.add(tenure, keeper);
+    this.tenures.add(tenure, queue);
     this.watchdog.watch(tenure, origin.grantedAt);
     this.holdWatch.begun(tenure);
     this.releaseRequests.begun(tenure);
+    if (asked !== undefined && asked !== PLAIN_QUEUE) this.acquisitions.begun(tenure, ownWriteHold);
     return tenure;
   }
 }

@@ -169,6 +169,25 @@ describe('A message', () => {
     expect(await waiting).toMatchObject({ fencingToken: 7 });
   });
 
+  scripted(
+    'that grants a claim makes it the lease of the caller that is the first now',
+    async (port, stage) => {
+      const stop = new AbortController();
+      const leaving = port.locks.acquire('a', { ...PATIENT, signal: stop.signal });
+      leaving.catch(() => undefined);
+      const next = port.locks.acquire('a', { ...PATIENT, leaseTime: 5_000, renew: true });
+      await stage.until(() => port.asked.some(({ request }) => request.queue?.entry !== undefined));
+      const asked = port.asked.length;
+      stop.abort();
+      port.replies = [() => GRANT];
+      granted(port, { owner: ownersOf(port).at(-1), leaseTime: CLAIM });
+      expect(await next).toMatchObject({ held: true, fencingToken: 7 });
+      // The same owner, so the process has kept its turn.
+      expect(leasesOf(port).slice(asked)).toEqual([5_000]);
+      expect([new Set(ownersOf(port).slice(-2)).size, port.released]).toEqual([1, []]);
+    },
+  );
+
   scripted('that comes late is a reason to ask, and no grant', async (port, stage) => {
     const { waiting, asked } = await queued(port, stage);
     await stage.pass(CLAIM / 2);

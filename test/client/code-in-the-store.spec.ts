@@ -71,6 +71,20 @@ it.each([true, false])('a caller that it makes leave leaves nothing behind (queu
   expect(await store.inspect('a')).toBeNull();
 });
 
+it('a caller of several locks that it makes leave leaves nothing behind', async () => {
+  const locks = open();
+  const leaver = new AbortController();
+  const ask = store.acquireAll.bind(store);
+  store.acquireAll = (request) => {
+    leaver.abort();
+    return ask(request);
+  };
+  const waiting = locks.acquire(['a', 'b'], { signal: leaver.signal });
+  await expect(waiting).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
+  await pass(10);
+  expect([await store.inspect('a'), await store.inspect('b')]).toEqual([null, null]);
+});
+
 it('a caller that it makes leave as the lock is handed over leaves nothing behind', async () => {
   const locks = open();
   const held = await locks.acquire('a', { leaseTime: 5_000 });

@@ -201,6 +201,10 @@ describe('run', () => {
 
   it.each<[string, (lease: Lease) => void]>([
     ['is released', (lease) => void lease.release()],
+    [
+      'is released a moment after it has begun',
+      (lease) => void Promise.resolve().then(() => lease.release()),
+    ],
     ['is handed over', (lease) => void lease.handOver({ within: 50 })],
     [
       'runs out',

@@ -75,7 +75,7 @@ export async function answerOf(
   }
 }
 
-export function asReply(answer: AcquireReply | null | undefined): AcquireReply | Error {
+export function asReply<R extends { readonly granted: boolean }>(answer: R | null | undefined): R | Error {
   if (typeof answer?.granted === 'boolean') return answer;
   return new TypeError('the store answers an acquisition with something else than whether it is granted');
 }
@@ -156,7 +156,8 @@ export abstract class Acquisition {
         failures = 0;
         lookAt = reply.granted ? this.granted(sent, reply) : this.busy(sent, reply);
       }
-      if (this.outcome === undefined) await this.alarm.sleepUntil(lookAt);
+      // 0 is at once, whatever a message has said about the request before.
+      if (this.outcome === undefined && lookAt > 0) await this.alarm.sleepUntil(lookAt);
     }
   }
 
@@ -217,7 +218,7 @@ export abstract class Acquisition {
   /** @param until the moment at which the store has certainly forgotten the hold and the entry of the owner */
   protected giveUp(until = now() + this.lease, entryUntil = until): void {
     const { releaser } = this.queue.client;
-    releaser.release(this.releaseRequest, until, { insist: this.doubtful, entryUntil });
+    void releaser.release(this.releaseRequest, until, { insist: this.doubtful, entryUntil });
   }
 
   /** False if the first waiter wants another lease time, because the caller of the request has left. */

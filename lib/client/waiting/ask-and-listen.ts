@@ -50,7 +50,7 @@ export class AskAndListen extends Acquisition {
     this.listen(wasSubscribed);
     // A hold without an end may end without a message, so the owner asks once per lease time, too. It polls until the
     // subscription is active, because the subscription may have failed.
-    const sleep = Math.min(retryAfter, wasSubscribed ? this.queue.client.leaseTime : POLL);
+    const sleep = Math.min(retryAfter, wasSubscribed ? this.queue.client.options.leaseTime : POLL);
     // The random part spreads the requests of the processes that wait for one lock.
     return now() + sleep + 1 + random() * Math.min(sleep / 10, 50);
   }

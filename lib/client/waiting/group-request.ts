@@ -1,105 +1,186 @@
-import type {
-  AcquireReply,
-  AcquireRequest,
-  LockStore,
-  ReleaseRequest,
-  Subscription,
-} from '../../store/lock-store.js';
-import { LocalQueue } from './local-queue.js';
-import type { QueueClient } from './queue-client.js';
-import { Tenure, type TenureOrigin } from '../holding/tenure.js';
-import { type Busy, refusedWith, type WaitRequest } from './waiting.js';
+import { LockClosedError } from '../../api/errors.js';
+import { isLockUnavailableError } from '../../api/error-guards.js';
+import { isWorthAnotherTry } from '../../store/another-try.js';
+import type { ReleaseRequest } from '../../store/lock-store.js';
+import { deadlineOf, now } from '../holding/deadline.js';
+import type { TenureOrigin } from '../holding/tenure.js';
+import type { LockClient } from '../lock-client.js';
+import { asReply } from './acquisition.js';
+import { Alarm } from './alarm.js';
+import { Waiter, type WaiterQueue } from './waiter.js';
+import {
+  asError,
+  backoff,
+  type Busy,
+  GRACE,
+  isRefusal,
+  refusedWith,
+  tooLate,
+  unanswered,
+  type WaitRequest,
+} from './waiting.js';
+
+/** The grant of each name, in order. */
+type Grants = readonly TenureOrigin[];
+
+/** A command under way. */
+interface Asked {
+  readonly owner: string;
+  readonly leaseTime: number;
+  readonly at: number;
+}
 
 /**
  * A caller's request for several plain locks of one location, all or none. A busy lock is an answer, and is not waited
- * for; see Attempt. The wait time bounds the time without an answer of the store.
- *
- * A local queue sends the request, so lost and late replies, aborts and shutdowns are handled as for one lock. For that
- * queue, the names are one lock. This class translates its requests and releases.
+ * for; see Attempt. The wait time bounds the time without an answer of the store. Each command has a new owner, because
+ * the release of a command without an answer may arrive late.
  */
-export class GroupRequest {
-  private readonly queue: LocalQueue;
-  private nameInTheWay: string | undefined;
-  private fencingTokens: readonly number[] = [];
+export class GroupRequest implements WaiterQueue {
+  readonly name: string;
+  readonly terms = { queue: undefined };
+  readonly holder = undefined;
+  attempts = 0;
+  private waiter: Waiter<Grants> | undefined;
+  private asked: Asked | undefined;
+  private failure: Error | undefined;
+  private readonly alarm: Alarm;
 
   constructor(
     readonly names: readonly string[],
-    private readonly store: LockStore,
+    private readonly client: LockClient,
     /** The terms of the members' releases. */
-    private readonly terms: Pick<ReleaseRequest, 'queue'>,
-    client: QueueClient,
-    onIdle: (request: GroupRequest) => void,
+    private readonly plain: Pick<ReleaseRequest, 'queue'>,
+    private readonly onGone: (request: GroupRequest) => void,
   ) {
-    this.queue = new LocalQueue(
-      { name: names.join(','), queue: undefined, ownWriteHold: undefined },
-      {
-        ...client,
-        store: this,
-        releaser: {
-          release: ({ owner }, until, options) => {
-            for (const name of names) client.releaser.release({ ...terms, name, owner }, until, options);
-          },
-        },
-        // A temporary tenure, until it is split into the tenures of the members.
-        open: (queue, terms, origin) =>
-          new Tenure(queue.name, terms, origin, (tenure) => {
-            queue.ended(tenure);
-          }),
-        look: () => Promise.resolve(),
-      },
-      () => {
-        onIdle(this);
-      },
-    );
+    this.name = names.join(',');
+    this.alarm = new Alarm(client.setTimer);
   }
 
-  get holder(): string | undefined {
-    return this.queue.holder;
+  get commands(): number {
+    return this.attempts;
   }
 
   get length(): number {
-    return this.queue.length;
+    return this.waiter === undefined ? 0 : 1;
   }
 
   get waiting(): number {
-    return this.queue.waiting;
+    return this.waitingSince === undefined ? 0 : 1;
   }
 
   get waitingSince(): number | undefined {
-    return this.queue.waitingSince;
+    const { waiter } = this;
+    return waiter !== undefined && waiter.request.waitTime > 0 ? waiter.arrivedAt : undefined;
   }
 
-  /**
-   * @returns the grant of each name, in order; or a busy name
-   * @throws as LocalQueue.join
-   */
-  async send(request: WaitRequest): Promise<readonly TenureOrigin[] | Busy> {
-    const tenure = await this.queue.join(request);
-    if ('busy' in tenure) return { ...tenure, name: this.nameInTheWay };
-    const { owner, grantedAt, granted: leaseTime } = tenure;
-    tenure.end();
-    const { queue } = this.terms;
-    return this.fencingTokens.map((fencingToken) => ({ owner, grantedAt, leaseTime, fencingToken, queue }));
+  /** @throws as LocalQueue.join */
+  send(request: WaitRequest): Promise<Grants | Busy> {
+    return new Promise((resolve, reject) => {
+      const waiter = new Waiter<Grants>(this, request, resolve, reject);
+      this.waiter = waiter;
+      void this.ask(waiter);
+      const { waitTime, answerTime = 0 } = request;
+      const time = waitTime > 0 ? waitTime : answerTime;
+      if (time > 0 && time < Infinity) this.expireAt(waiter, waiter.arrivedAt + time);
+    });
   }
 
   sendAway(refused: (request: WaitRequest) => boolean): void {
-    this.queue.sendAway(refused);
+    const { waiter } = this;
+    if (waiter === undefined || !refused(waiter.request)) return;
+    this.leave();
+    waiter.refuse(new LockClosedError(this.name));
   }
 
-  async acquire({ owner, leaseTime }: AcquireRequest): Promise<AcquireReply> {
-    const { names } = this;
-    const reply = await this.store.acquireAll({ names, owner, leaseTime });
-    if (reply.granted) {
-      this.fencingTokens = reply.fencingTokens;
-      return { granted: true, fencingToken: Math.max(...reply.fencingTokens) };
+  /** Releases what the command under way may take, before the caller is told that it has left. */
+  leave(): void {
+    this.answered();
+    if (this.asked !== undefined) this.giveUp(this.asked);
+  }
+
+  answered(): void {
+    if (this.waiter === undefined) return;
+    this.waiter = undefined;
+    this.alarm.ring();
+    this.onGone(this);
+  }
+
+  private async ask(waiter: Waiter<Grants>): Promise<void> {
+    const { client } = this;
+    for (let failures = 0; this.waiter === waiter; failures++) {
+      const asked = { owner: client.nextOwner(), leaseTime: client.initialLease(waiter.terms), at: now() };
+      this.asked = asked;
+      this.attempts++;
+      const answer = this.answerTo(asked);
+      // A store of the application may run code that makes the caller leave before the store takes the command.
+      if (this.waiter !== waiter) this.giveUp(asked);
+      const reply = await answer;
+      // Cleared only after the answer: until then, a caller that leaves must release the possible grant.
+      this.asked = undefined;
+      // The store may have carried out the command, or may do so later.
+      if (reply instanceof Error && !isRefusal(reply)) this.giveUp(asked, true);
+      if (this.waiter !== waiter) return;
+      if (!(reply instanceof Error)) {
+        if ('busy' in reply) waiter.refuse(reply);
+        else waiter.grant(reply);
+        return;
+      }
+      if (failures === 0 && isWorthAnotherTry(reply)) continue;
+      const isFinal = !isLockUnavailableError(reply) || reply.permanent;
+      if (isFinal || waiter.impatient) {
+        waiter.refuse(reply);
+        return;
+      }
+      this.failure = reply;
+      this.alarm.reset();
+      await this.alarm.sleepUntil(now() + backoff(failures));
     }
-    this.nameInTheWay = reply.name;
-    this.queue.refuseAll(refusedWith(reply));
-    return reply;
   }
 
-  /** A refusal ends the request, so it waits for no release. */
-  subscribeToReleases(): Promise<Subscription> {
-    return Promise.resolve({ active: false, close: () => undefined });
+  /** Never rejects, although a store of the application may throw, or answer with nothing. */
+  private async answerTo({ owner, leaseTime, at: grantedAt }: Asked): Promise<Grants | Busy | Error> {
+    const { names } = this;
+    const { queue } = this.plain;
+    try {
+      const reply = asReply(await this.client.store.acquireAll({ names, owner, leaseTime }));
+      if (reply instanceof Error) return reply;
+      if (!reply.granted) return { ...refusedWith(reply), name: reply.name };
+      // An answer after its own deadline counts as no answer.
+      if (now() >= deadlineOf(grantedAt, leaseTime)) return tooLate(this.name);
+      return reply.fencingTokens.map((fencingToken) => ({
+        owner,
+        grantedAt,
+        leaseTime,
+        fencingToken,
+        queue,
+      }));
+    } catch (error) {
+      return asError(error);
+    }
+  }
+
+  /** @param insist the command may arrive after the release */
+  private giveUp({ owner, leaseTime }: Asked, insist = false): void {
+    const until = now() + leaseTime;
+    for (const name of this.names)
+      void this.client.releaser.release({ ...this.plain, name, owner, leaseTime }, until, { insist });
+  }
+
+  private expireAt(waiter: Waiter<Grants>, moment: number): void {
+    waiter.expireAt(moment, () => {
+      this.expire(waiter);
+    });
+  }
+
+  private expire(waiter: Waiter<Grants>): void {
+    const askedAt = this.asked?.at ?? waiter.arrivedAt;
+    if (this.asked !== undefined && now() < askedAt + GRACE) {
+      waiter.impatient = true;
+      this.expireAt(waiter, askedAt + GRACE);
+      return;
+    }
+    const reason = this.failure ?? unanswered(this.name, askedAt);
+    this.leave();
+    waiter.refuse(reason);
   }
 }

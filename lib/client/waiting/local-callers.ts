@@ -1,8 +1,7 @@
-import type { LockStore } from '../../store/lock-store.js';
 import { TransientMap } from '../../store/transient-map.js';
 import { GroupRequest } from './group-request.js';
 import { LocalQueue } from './local-queue.js';
-import type { QueueClient } from './queue-client.js';
+import type { LockClient } from '../lock-client.js';
 import type { LockTerms } from './acquisition.js';
 import type { WaitRequest } from './waiting.js';
 
@@ -21,8 +20,7 @@ export class LocalCallers {
   };
 
   constructor(
-    private readonly store: LockStore,
-    private readonly client: QueueClient,
+    private readonly client: LockClient,
     private readonly plainTerms: Pick<LockTerms, 'queue' | 'ownWriteHold'>,
   ) {}
 
@@ -95,13 +93,13 @@ export class LocalCallers {
   /** One caller's request for several plain locks. */
   addGroup(names: readonly string[]): GroupRequest {
     const { queue } = this.plainTerms;
-    const group = new GroupRequest(names, this.store, { queue }, this.client, this.onGone);
+    const group = new GroupRequest(names, this.client, { queue }, this.onGone);
     this.single.set(group, true);
     return group;
   }
 
-  /** The keeper of a tenure that another process has passed on. */
-  keeperOf({ name, queue }: Pick<LockTerms, 'name' | 'queue'>): LocalQueue {
+  /** The queue for a tenure that another process has passed on. */
+  queueFor({ name, queue }: Pick<LockTerms, 'name' | 'queue'>): LocalQueue {
     if (queue === undefined) return this.queueOf(name);
     return new LocalQueue({ name, queue, ownWriteHold: undefined }, this.client, this.onGone);
   }

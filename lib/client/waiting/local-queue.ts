@@ -15,20 +15,12 @@ import {
   type Sent,
 } from './acquisition.js';
 import { AskAndListen } from './ask-and-listen.js';
-import type { QueueClient } from './queue-client.js';
+import type { LockClient } from '../lock-client.js';
 import { QueueWait } from './queue-wait.js';
 import { ReleaseListener } from './release-listener.js';
 import type { Tenure, TenureOrigin } from '../holding/tenure.js';
 import { Waiter, type WaiterQueue } from './waiter.js';
-import {
-  asError,
-  type Busy,
-  busyWith,
-  GRACE,
-  type TenureKeeper,
-  unanswered,
-  type WaitRequest,
-} from './waiting.js';
+import { asError, type Busy, busyWith, GRACE, unanswered, type WaitRequest } from './waiting.js';
 
 /**
  * The callers of one process for one lock, first come first served. One entry in the store queue represents all of
@@ -38,7 +30,7 @@ import {
  * While this process holds the lock, it takes the entry with the release of the hold. The store answers callers that
  * want an earlier answer, because the hold may exist in this process only.
  */
-export class LocalQueue implements TenureKeeper, WaiterQueue {
+export class LocalQueue implements WaiterQueue {
   /** In the order of arrival. Made for the first waiter: most queues have a hold and no waiter. */
   private waiters: Set<Waiter> | undefined;
   /** The hold of this process. */
@@ -65,7 +57,7 @@ export class LocalQueue implements TenureKeeper, WaiterQueue {
 
   constructor(
     readonly terms: LockTerms,
-    readonly client: QueueClient,
+    readonly client: LockClient,
     private readonly onIdle: (queue: LocalQueue) => void,
   ) {}
 
@@ -175,7 +167,7 @@ export class LocalQueue implements TenureKeeper, WaiterQueue {
    */
   release(tenure: Tenure): Promise<ReleaseReply | undefined> {
     // If the queue has a newer tenure, the release of the older one does not decide which caller is next.
-    if (this.tenure !== tenure) return this.client.giveBack(tenure);
+    if (this.tenure !== tenure) return this.client.returns.giveBack(tenure);
     if (tenure.keepFor !== undefined) return this.giveUp(tenure);
     if (this.handOff(tenure)) return Promise.resolve('released');
     if (!this.mayBeWantedSoon(tenure)) return this.giveUp(tenure);
@@ -195,7 +187,7 @@ export class LocalQueue implements TenureKeeper, WaiterQueue {
       return released;
     }
     this.yielding = this.length > 0 && !this.hasQueue;
-    return this.client.giveBack(tenure);
+    return this.client.returns.giveBack(tenure);
   }
 
   /** Takes a new hold of the lock. An earlier hold of this process has been lost in the store. */
@@ -224,10 +216,6 @@ export class LocalQueue implements TenureKeeper, WaiterQueue {
       this.leave(waiter);
       waiter.refuse(new LockClosedError(this.name));
     }
-  }
-
-  refuseAll(answer: Busy): void {
-    for (const waiter of this.waiters ?? []) waiter.refuse(answer);
   }
 
   /** Removes a waiter without effect on the others. After the last one, the queue leaves the store queue. */
@@ -271,7 +259,7 @@ export class LocalQueue implements TenureKeeper, WaiterQueue {
     if (!this.isByArrival) this.adopt(tenure);
     // The end of another hold may have called code that aborts this caller.
     if (this.head !== head) {
-      void this.client.giveBack(tenure);
+      void this.client.returns.giveBack(tenure);
       return undefined;
     }
     head.grant(this.client.begin(tenure));
@@ -379,7 +367,7 @@ export class LocalQueue implements TenureKeeper, WaiterQueue {
 
   private handOff(tenure: Tenure, user = tenure.user): boolean {
     const { head } = this;
-    if (head === undefined || !mayHandOff(tenure, head.terms, this.client.localHandoff)) return false;
+    if (head === undefined || !mayHandOff(tenure, head.terms, this.client.options.localHandoff)) return false;
     if (tenure.user !== undefined) head.waitsFor(tenure.owner);
     tenure.user = undefined;
     // The present holder was asked for the release, and it has released.
@@ -396,7 +384,9 @@ export class LocalQueue implements TenureKeeper, WaiterQueue {
 
   private mayBeWantedSoon(tenure: Tenure): boolean {
     return (
-      this.shared && this.head === undefined && mayHandOff(tenure, tenure.terms, this.client.localHandoff)
+      this.shared &&
+      this.head === undefined &&
+      mayHandOff(tenure, tenure.terms, this.client.options.localHandoff)
     );
   }
 

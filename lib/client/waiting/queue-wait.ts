@@ -23,7 +23,8 @@ export class QueueWait extends Acquisition {
   private stands = false;
   private arrival: number | undefined;
   /** The last message of the store that the turn has come, unless a later answer denies it. */
-  private handedOver: { readonly at: number; readonly rivals: Rivals | undefined } | undefined;
+  private handedOver:
+    { readonly at: number; readonly isClaim: boolean; readonly rivals: Rivals | undefined } | undefined;
   /** The moment from which the store grants only claims by message; see CLAIM. */
   private claimsFrom = Infinity;
   /** Whether the store was asked after `claimsFrom`, so that no message of a whole lease was lost. */
@@ -42,7 +43,7 @@ export class QueueWait extends Acquisition {
       const { grantedAt, fencingToken, rivals } = message;
       // After the end of a claim, the lock is free or has another owner.
       const isLate = now() >= deadlineOf(grantedAt, Math.min(CLAIM, this.lease));
-      this.handedOver = isLate ? undefined : { at: now(), rivals };
+      this.handedOver = isLate ? undefined : { at: now(), isClaim, rivals };
       // A new request turns a claim that still exists into a whole lease. Only then the callers get the lock.
       if (isClaim || isLate || !this.enter({ grantedAt, fencingToken, rivals })) this.lookAgain();
     } else {
@@ -67,8 +68,9 @@ export class QueueWait extends Acquisition {
 
   protected ask(): Sent {
     const { queue, terms, owner } = this;
-    // The entry of the owner stores the lease time, so it must not change.
-    if (!this.stands) this.lease = queue.wantedLease ?? this.lease;
+    // The entry of the owner stores the lease time, so it must not change. A claim has no entry any more, and is shorter
+    // than each lease, so it becomes the lease of the caller that is the first now.
+    if (!this.stands || this.handedOver?.isClaim === true) this.lease = queue.wantedLease ?? this.lease;
     // An owner with an entry keeps it: otherwise the store would grant the lock to a forgotten entry without a caller.
     const takesEntry = (queue.wait || this.stands) && queue.client.queueMessages.isSubscribed;
     this.stands ||= takesEntry;
@@ -154,7 +156,7 @@ export class QueueWait extends Acquisition {
 
   /** The moment of the next request. The holder may hold for long, and the message of its release may be lost. */
   private after(time: number): number {
-    const { leaseTime } = this.queue.client;
+    const { leaseTime } = this.queue.client.options;
     // The store sends the head no message about a hold that lasts as long as the head's own lease, except about a
     // claim.
     const untold = this.queue.isByArrival ? Infinity : Math.max(this.lease, CLAIM);

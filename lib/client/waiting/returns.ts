@@ -1,7 +1,6 @@
 import type { LockEvent } from '../../api/events.js';
 import type { AcquireReply, HandOverReply, ReleaseReply, ReleaseRequest } from '../../store/lock-store.js';
 import { now } from '../holding/deadline.js';
-import type { QueueClient } from './queue-client.js';
 import type { LockClient } from '../lock-client.js';
 import type { Tenure } from '../holding/tenure.js';
 
@@ -46,7 +45,10 @@ export class Returns {
   passOn(
     tenure: Tenure,
     handOver: (request: ReleaseRequest) => Promise<HandOverReply>,
-  ): ReturnType<NonNullable<QueueClient['passOn']>> {
+  ): {
+    readonly released: Promise<ReleaseReply | undefined>;
+    readonly next: Promise<AcquireReply | undefined>;
+  } {
     let released: Promise<ReleaseReply | undefined> | undefined;
     const answer = new Promise<AcquireReply | undefined>((resolve, reject) => {
       released = this.giveBack(tenure, async (request) => {

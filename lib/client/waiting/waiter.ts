@@ -12,12 +12,12 @@ export interface WaiterQueue {
   /** Requests for the lock, and commands in all, since the queue was made. */
   readonly attempts: number;
   readonly commands: number;
-  leave(waiter: Waiter): void;
-  answered(waiter: Waiter): void;
+  leave(waiter: Waiter<never>): void;
+  answered(waiter: Waiter<never>): void;
 }
 
 /** A waiting caller, from its request to its answer. A class, so that thousands of waiters share one shape. */
-export class Waiter {
+export class Waiter<Grant = Tenure> {
   readonly arrivedAt = now();
   private timer: WaitTimer | undefined;
   /** Whether the waiter takes the next answer as its last: it does not wait, or its wait time has ended. */
@@ -30,7 +30,7 @@ export class Waiter {
   constructor(
     private readonly queue: WaiterQueue,
     readonly request: WaitRequest,
-    private readonly resolve: (answer: Tenure | Busy) => void,
+    private readonly resolve: (answer: Grant | Busy) => void,
     private readonly reject: (error: Error) => void,
   ) {
     const { signal, waitTime, trace, nested } = request;
@@ -65,9 +65,9 @@ export class Waiter {
     });
   }
 
-  grant(tenure: Tenure): void {
+  grant(granted: Grant): void {
     this.settle();
-    this.resolve(tenure);
+    this.resolve(granted);
   }
 
   refuse(answer: Busy | Error): void {

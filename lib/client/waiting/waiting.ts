@@ -13,8 +13,8 @@ import {
 import { now, timerAt } from '../holding/deadline.js';
 import type { NestedCall } from '../deadlock/nested-call.js';
 import type { Scope } from '../scope/scope.js';
-import type { AcquireReply, ReleaseReply } from '../../store/lock-store.js';
-import type { Tenure, LeaseTerms } from '../holding/tenure.js';
+import type { AcquireReply } from '../../store/lock-store.js';
+import type { LeaseTerms } from '../holding/tenure.js';
 
 // Shared by waits in a local queue and waits in a store queue.
 
@@ -36,13 +36,6 @@ export interface WaitRequest {
   readonly trace?: AcquisitionObserver | undefined;
   /** Set if the caller holds other locks while it waits. */
   readonly nested?: NestedCall | undefined;
-}
-
-/** Takes a tenure back after its release or its loss. */
-export interface TenureKeeper {
-  /** @returns the store's answer; undefined if there is none yet */
-  release(tenure: Tenure): Promise<ReleaseReply | undefined>;
-  ended(tenure: Tenure): void;
 }
 
 /** The answer to a caller that did not get the lock in time. */

@@ -128,7 +128,7 @@ export class ElectionRun {
     this.term = term;
     // Kept before the first second, so that other processes find the label of a leader at once.
     this.client.labels.keep();
-    this.news.tell(this.name, true);
+    if (term.isPromised) this.news.tell(this.name, true);
     let failure: { readonly error: unknown } | undefined;
     try {
       // A listener to the news of the term may have ended it.

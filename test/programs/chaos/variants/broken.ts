@@ -118,7 +118,7 @@ export const broken: readonly Control[] = [
       { file: ACQUISITION, find: 'if (isSubscribed)\n                this.lookAgain();', replace: '' },
       {
         file: 'client/waiting/ask-and-listen.js',
-        find: 'wasSubscribed ? this.queue.client.leaseTime : POLL',
+        find: 'wasSubscribed ? this.queue.client.options.leaseTime : POLL',
         replace: 'Infinity',
       },
     ],

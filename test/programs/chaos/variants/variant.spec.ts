@@ -3,6 +3,7 @@ import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from '@jest/globals';
+import { mutants } from '../../simulation/controls/mutants.js';
 import { broken } from './broken.js';
 import { breakPackage, patched } from './variant.js';
 
@@ -11,7 +12,7 @@ const ENTRY = new URL('../../../../dist/index.js', import.meta.url).href;
 const DIST = dirname(fileURLToPath(ENTRY));
 
 describe('breakPackage', () => {
-  it.each(broken.map(({ name, patches }) => ({ name, patches })))(
+  it.each([...broken, ...mutants].map(({ name, patches }) => ({ name, patches })))(
     'finds what it breaks: $name',
     async ({ patches }) => {
       for (const [file, code] of await patched(DIST, patches)) {

@@ -81,7 +81,7 @@ const turnless: Mutant = {
   topology: 'memory',
   patches: [
     {
-      file: 'locks/rounds.js',
+      file: 'locks/multi/rounds.js',
       find: 'const MOST_REFUSALS = 4;',
       replace: 'const MOST_REFUSALS = Infinity;',
     },
