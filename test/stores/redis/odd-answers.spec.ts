@@ -370,6 +370,15 @@ describe('A trial', () => {
     ]);
   });
 
+  it('looks for no name at a node to which no connection leads', async () => {
+    const asked: string[] = [];
+    const nodeOf = (key: string) => void asked.push(key);
+    const { server, at } = trial(AWAY, { isCluster: true, nodeOf });
+    server.isDown = true;
+    expect(await at()).toEqual({ status: 'up', error: undefined });
+    expect(asked).toEqual([]);
+  });
+
   it('takes none at a master without slots', async () => {
     const { deployment, at } = trial(AWAY, { isCluster: true, nodeOf: () => undefined });
     expect(await at()).toEqual({ status: 'up', error: undefined });

@@ -58,7 +58,9 @@ export class Trial {
   /** A lock that lives on that node, by a name that no caller can give. */
   private nameAt(node: Server): string | undefined {
     const { connection, calls } = this;
-    const livesThere = (name: string) => connection.nodeOf(calls.keys(name).lock) === node;
+    // No name leads to a node without a connection, and a search would look at all of them. PING reports the node.
+    if (connection.isCluster && node.isDown) return undefined;
+    const livesThere = (name: string) => connection.nodeOf(calls.keys(name).lock)?.node === node.node;
     let name = this.names.get(node);
     // Slots move.
     for (let tag = 0; tag < MOST_NAMES && (name === undefined || !livesThere(name)); tag++)
