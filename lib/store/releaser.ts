@@ -101,16 +101,11 @@ export class Releaser {
     const { request, options } = sending;
     this.underway++;
     return this.ask(sending).then(
-      (answer) => {
-        this.over();
-        if (options.insist === true) this.repeat(sending, doubled, answer);
-        else this.forget(request);
-        return answer;
-      },
+      (answer) => this.answered(sending, doubled, answer),
       (error: unknown) => {
-        this.over();
         // The name holds something else: a lock of another kind, or a value that is no lock.
-        if (isLockKindMismatchError(error)) return 'taken';
+        if (isLockKindMismatchError(error)) return this.answered(sending, doubled, 'taken');
+        this.over();
         options.onFailure?.(error as LockError);
         // A permanent error is repeated too: a password, a right or the database may be restored before the lease has ended.
         if (isLockUnavailableError(error)) this.repeat(sending, doubled, undefined);
@@ -118,6 +113,13 @@ export class Releaser {
         return undefined;
       },
     );
+  }
+
+  private answered(sending: Sending, doubled: number, answer: ReleaseReply): ReleaseReply {
+    this.over();
+    if (sending.options.insist === true) this.repeat(sending, doubled, answer);
+    else this.forget(sending.request);
+    return answer;
   }
 
   private ask({ request, options, first }: Sending): Promise<ReleaseReply> {

@@ -205,6 +205,17 @@ it('one that the store has refused for good is told of, and not repeated', async
   await failing.close();
 });
 
+it('one whose acquisition may arrive later is repeated also where the name holds something else meanwhile', async () => {
+  const mismatch = new LockKindMismatchError('a', { expected: 'plain lock', found: 'fair lock' });
+  const other = new Releaser({
+    release: () => (sent++ === 0 ? Promise.reject(mismatch) : Promise.resolve('deleted' as const)),
+  });
+  expect(await other.release(REQUEST, performance.now() + MINUTE, { insist: true })).toBe('taken');
+  await jest.advanceTimersByTimeAsync(1_000);
+  expect(sent).toBeGreaterThan(1);
+  await other.close();
+});
+
 it('a store that throws fails it as one that rejects does', async () => {
   const failures: unknown[] = [];
   const broken = new Error('broken');

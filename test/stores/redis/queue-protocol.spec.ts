@@ -43,7 +43,15 @@ describe('A message to a client', () => {
     expect(read('next a:1 250')).toMatchObject({ listen: false });
   });
 
-  it.each(['', 'later a:1', 'a:1'])('that is none of these makes its owner ask the store: %j', (text) => {
+  it.each([
+    '',
+    'later a:1',
+    'a:1',
+    'next a:1',
+    'next a:1 soon 1',
+    'granted a:1 -1 50000 3000 node 2',
+    'granted a:1 17 50000',
+  ])('that is none of these makes its owner ask the store: %j', (text) => {
     expect(read(text)).toEqual({ type: 'missed', owner: text.split(' ')[1] ?? '' });
   });
 

@@ -127,10 +127,11 @@ export class Evaluator {
     const isAlone = calls.length === 1;
     // The server may not have learned lane.lua.
     if (!isAlone) this.knowsLane = false;
-    this.lacksLane ||= !isAlone && isWithheld(error);
+    const lacksLane = !isAlone && isWithheld(error);
+    this.lacksLane ||= lacksLane;
     for (const call of calls) {
       // The server may know the script of each call.
-      if (this.lacksLane && !isAlone) this.send([{ ...call, until }]);
+      if (lacksLane) this.send([{ ...call, until }]);
       else this.fail(call, withCommand(error, call.script), generation);
     }
   }

@@ -22,17 +22,19 @@ export const rivalsOf = (code: number): Rivals => (['none', 'queued', 'outside']
  * `lost <owner> forced <asker>` or `lost <owner> asked <request>`, both as JSON.
  *
  * A version that does not know requests takes one for a loss, asks the store, and finds that it holds the lock. So does
- * this version with a message that it cannot read.
+ * this version with a message that it cannot read: any user of the server may publish.
  */
 export function queueMessage(text: string, clocks: ServerClocks): QueueMessage {
   const [type, owner = '', value, date, time, node = '', rivals = '0'] = text.split(' ');
-  if (type === 'next') return { type, owner, within: Number(value), listen: date === '1' };
   if (type === 'lost') return lossMessage(text, owner, value);
-  if (type !== 'granted') return { type: 'missed', owner };
+  if (type === 'next' && isWhole(value)) return { type, owner, within: Number(value), listen: date === '1' };
+  if (type !== 'granted' || ![value, date, time].every(isWhole)) return { type: 'missed', owner };
   const grantedAt = clocks.of(node).momentOf(Number(date), now());
   const granted = { grantedAt, leaseTime: Number(time), rivals: rivalsOf(Number(rivals)) };
   return { type: 'granted', owner, fencingToken: Number(value), ...granted };
 }
+
+const isWhole = (text: string | undefined): boolean => text !== undefined && /^\d+$/.test(text);
 
 /** What follows the owner in the message of a forced release. */
 export const forcedText = (asker: Asker | undefined): string =>
@@ -50,7 +52,6 @@ function lossMessage(text: string, owner: string, what = ''): QueueMessage {
   return { type: 'asked', owner, id, name, by, reason };
 }
 
-/** Any user of the server may publish. */
 function fieldsOf(json: string): Partial<Record<'by' | 'reason' | 'id' | 'name', string>> {
   if (json.length > LONGEST_REQUEST) return {};
   try {

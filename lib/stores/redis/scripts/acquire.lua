@@ -66,8 +66,9 @@ local asker, outsiders, last_token
 -- @include plain-queue
 
 if not token then return busy_reply(entry, take_entry(entry, ARGV[5], ARGV[4] + left), left, holder) end
--- The owner may still have an entry: the answer that told it so was lost.
-if entry and ARGV[5] == '0' then redis.call('ZREM', KEYS[3], entry) end
+-- The owner may still have an entry: the answer that told it so was lost, or it asks without one because it hears no
+-- messages now.
+redis.call('ZREM', KEYS[3], 'p ' .. owner .. ' ' .. lease)
 -- The waiters have been told of another end.
 advance(true)
 return token

@@ -127,6 +127,12 @@ describe('A plain lock that is free', () => {
 });
 
 describe('The owner of a plain lock', () => {
+  it('that asks without its entry, since it hears no messages, has none after it has got the lock', async () => {
+    await lock.waiters({ [`p a:1 ${String(LEASE)}`]: 50, 'p b:1 30000': 30 });
+    expect(typeof (await acquire('a:1'))).toBe('number');
+    expect(await lock.queue()).toEqual(['p b:1 30000']);
+  });
+
   it('has it again with a new token, and for no shorter', async () => {
     await lock.plain('a:1', 5_000);
     expect(await acquire('a:1')).toBeGreaterThan(5);
