@@ -11,7 +11,7 @@ import { assertTravels, handOver } from './ticket/hand-over.js';
 import type { Hold } from './hold.js';
 import { reportAbandoned } from './lease-reports.js';
 import type { Lease } from '../api/lock.js';
-import { leaseJson, type OwnLease, type Share } from './own-lease.js';
+import { leaseJson, type OwnLease } from './own-lease.js';
 
 const done = (): void => undefined;
 
@@ -24,8 +24,9 @@ const unreleased = new FinalizationRegistry<LeaseShare>((share) => {
  * The part of one lease in its hold. When the lease is 1 s old, this package drops its references to the object that
  * the caller got, so that the garbage collector can find out whether any code could still release it.
  */
-export class LeaseShare implements Share {
+export class LeaseShare {
   minHoldTime = 0;
+  /** The requested end of a fixed lease, on the monotonic clock; undefined for a renewed lease. */
   needsUntil: number | undefined;
   onReleased: ((releasing: Promise<void>) => void) | undefined;
   endedAt: number | undefined;
@@ -39,11 +40,13 @@ export class LeaseShare implements Share {
   constructor(
     readonly hold: Hold,
     readonly label: string,
+    /** The scope of the call. */
     readonly inside: Scope | undefined,
     /** Removes this lease's hold from its scope. */
     readonly forget: (() => void) | undefined,
     /** On the monotonic clock. */
     readonly since: number,
+    /** The place of the call, if captured. */
     readonly site: Captured | undefined,
   ) {
     if (hold.tenure.isFixed) this.needsUntil = hold.tenure.deadline;
@@ -58,15 +61,18 @@ export class LeaseShare implements Share {
     return (this.endedAt ?? this.hold.lostAt ?? now()) - this.since;
   }
 
+  /** The moment until which the store keeps the lock from other owners, on the monotonic clock; -Infinity if it does not. */
   get keepUntil(): number {
     return this.minHoldTime > 0 ? this.since + this.minHoldTime : -Infinity;
   }
 
+  /** The lease, for code other than the caller's. */
   get shown(): HeldLease {
     const lease = this.lease instanceof WeakRef ? this.lease.deref() : this.lease;
     return lease ?? (this.lease = new HeldLease(this));
   }
 
+  /** Called once a second while the lock is held for longer than 1 s. */
   onLongHold(): void {
     const { given } = this;
     // Reads the stack now, because its frames keep the caller alive, and the caller keeps the lease.

@@ -10,9 +10,9 @@ import type { LockHoldContext } from '../api/tracing-channels.js';
 import { inQuotes } from '../runtime/text.js';
 import { clearTimer } from '../runtime/runtime.js';
 import type { AcquireCall } from './call.js';
+import type { LeaseShare } from './held-lease.js';
 import { watchOutliving } from './lease-reports.js';
 import { orderGroup } from './order.js';
-import type { Share } from './own-lease.js';
 
 /**
  * The use of a tenure by one owner, from its acquisition to its last release. Nested acquisitions of one scope share
@@ -23,7 +23,7 @@ export class Hold implements TenureUser, ScopedHold {
   readonly fencingToken: number;
   loss: LockLostError | undefined;
   /** The leases of this hold. Mostly there is one, which needs no Set. */
-  private shares: Share | Set<Share> | undefined;
+  private shares: LeaseShare | Set<LeaseShare> | undefined;
   /** Set if another holder handed the lock directly to this one. */
   readonly handedOver: 'local' | 'fleet' | undefined;
   private endedAt: number | undefined;
@@ -141,14 +141,14 @@ export class Hold implements TenureUser, ScopedHold {
   }
 
   /** The leases that have not been released. */
-  get leases(): readonly Share[] {
+  get leases(): readonly LeaseShare[] {
     const { shares } = this;
     if (shares === undefined) return NONE;
     return shares instanceof Set ? [...shares] : [shares];
   }
 
   /** The first lease, which later ones have re-entered. */
-  private get eldest(): Share | undefined {
+  private get eldest(): LeaseShare | undefined {
     const { shares } = this;
     if (!(shares instanceof Set)) return shares;
     for (const share of shares) return share;
@@ -186,7 +186,7 @@ export class Hold implements TenureUser, ScopedHold {
   }
 
   /** Adds a lease. */
-  join(lease: Share): void {
+  join(lease: LeaseShare): void {
     if (this.shares === undefined) this.shares = lease;
     else if (this.shares instanceof Set) this.shares.add(lease);
     else this.shares = new Set([this.shares, lease]);
@@ -207,7 +207,12 @@ export class Hold implements TenureUser, ScopedHold {
    * Extends the hold for one of its leases. The other leases may end sooner.
    * @param until the moment of the last question to a store whose limit does not allow that length yet
    */
-  async extend(lease: Share, leaseTime: number, signal: AbortSignal | undefined, until = 0): Promise<void> {
+  async extend(
+    lease: LeaseShare,
+    leaseTime: number,
+    signal: AbortSignal | undefined,
+    until = 0,
+  ): Promise<void> {
     const { tenure, client } = this;
     if (signal?.aborted === true) throw new LockAbortedError(tenure.name, signal.reason);
     if (client.leaseBounds.exceeds(leaseTime)) {
@@ -240,7 +245,7 @@ export class Hold implements TenureUser, ScopedHold {
    * Releases one of the leases, and with the last one the lock.
    * @param at now
    */
-  leave(lease: Share, at: number): Promise<void> {
+  leave(lease: LeaseShare, at: number): Promise<void> {
     const isShared = lease === this.eldest;
     this.depart(lease, at);
     if (this.count > 0) {
@@ -256,7 +261,7 @@ export class Hold implements TenureUser, ScopedHold {
   }
 
   /** Removes a lease before the answer of the store, because the next holder may begin before that. */
-  depart(lease: Share, at: number): void {
+  depart(lease: LeaseShare, at: number): void {
     const { keepUntil } = lease;
     if (keepUntil > (this.keepUntil ?? -Infinity)) this.keepUntil = keepUntil;
     if (this.shares instanceof Set) this.shares.delete(lease);
@@ -289,6 +294,6 @@ export class Hold implements TenureUser, ScopedHold {
   }
 }
 
-const NONE: readonly Share[] = [];
+const NONE: readonly LeaseShare[] = [];
 
-const endOf = ({ needsUntil }: Share): number => needsUntil ?? Infinity;
+const endOf = ({ needsUntil }: LeaseShare): number => needsUntil ?? Infinity;

@@ -1,5 +1,3 @@
-import type { Captured } from '../client/scope/call-site.js';
-import type { Scope } from '../client/scope/scope.js';
 import type { Duration } from '../api/duration.js';
 import type { Lease } from '../api/lock.js';
 
@@ -21,27 +19,6 @@ export interface OwnLease extends Lease {
    * @throws LockLostError, LockConfigError
    */
   extensionOf(leaseTime: Duration): number;
-}
-
-export interface Share {
-  readonly label: string;
-  /** The scope of the call. */
-  readonly inside: Scope | undefined;
-  /** The place of the call, if captured. */
-  readonly site: Captured | undefined;
-  readonly held: boolean;
-  heldFor(): number;
-  /**
-   * The moment until which the store keeps the lock from other owners, on the monotonic clock; -Infinity without a
-   * `minHoldTime`.
-   */
-  readonly keepUntil: number;
-  /** The requested end of a fixed lease, on the monotonic clock; undefined for a renewed lease. */
-  needsUntil: number | undefined;
-  /** The lease, for code other than the caller's. */
-  readonly shown: Lease;
-  /** Called once a second while the lock is held for longer than 1 s. */
-  onLongHold(): void;
 }
 
 /** The form of a lease in a log line or an answer. The lease itself has circular references. */

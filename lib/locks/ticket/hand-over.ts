@@ -4,7 +4,7 @@ import type { Transfers } from '../../client/waiting/transfers.js';
 import { LockConfigError, LockLostError } from '../../api/errors.js';
 import { inQuotes } from '../../runtime/text.js';
 import type { Hold } from '../hold.js';
-import type { Share } from '../own-lease.js';
+import type { LeaseShare } from '../held-lease.js';
 import { ticketText, travellingKind } from './ticket.js';
 
 // The way of a lease out of this process; `resume` is the way in.
@@ -45,7 +45,7 @@ export function assertTravels({ tenure, client, count }: Hold): void {
  * @param within ms for which the ticket is valid; undefined for the lease time
  * @returns the ticket
  */
-export async function handOver(hold: Hold, share: Share, within: number | undefined): Promise<string> {
+export async function handOver(hold: Hold, share: LeaseShare, within: number | undefined): Promise<string> {
   const { tenure, client } = hold;
   const { label } = share;
   const { name, queue } = tenure;
