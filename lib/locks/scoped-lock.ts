@@ -106,7 +106,7 @@ export abstract class ScopedLock implements Lock {
     try {
       // A lazy query starts when it is awaited, which must happen in the scope, too.
       const result = await runInScope(scope, async () => await run(lease));
-      const refusal = refusalOfHandedOut(result);
+      const refusal = refusalOfHandedOut(result, 'using');
       if (refusal !== undefined) await refusal;
       return result;
     } finally {

@@ -186,9 +186,9 @@ describe('a refused result', () => {
   });
 
   it('of a callback may be an Observable, to which nothing subscribes', async () => {
-    const refusal = (value: unknown) => refusalOfHandedOut(value);
+    const refusal = (value: unknown) => refusalOfHandedOut(value, 'using');
     await expect(refusal(of(1))).rejects.toThrow(
-      'using: has given an Observable, which runs when the callback has ended',
+      'using: has given an Observable, which runs when the call has ended',
     );
     await expect(refusal([1].values())).rejects.toThrow('using: has given an iterator');
     for (const value of [null, undefined, 5, {}, { subscribe: () => undefined }, [of(1)]])

@@ -46,7 +46,7 @@ describe.each(FORMS)('%s, whose callback gives what is read without the lock', (
     begin.mockClear();
     await expect(use(give)).rejects.toMatchObject({
       code: 'LOCK_CONFIG',
-      message: expect.stringMatching(/using: has given .*its lock is gone.*in the callback/s),
+      message: expect.stringMatching(/using: has given .*its lock is gone.*in the call/s),
     });
     expect(await locks.getLock('a').isLocked()).toBe(false);
     expect(await locks.getLock('b').isLocked()).toBe(false);

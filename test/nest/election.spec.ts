@@ -16,6 +16,7 @@ import { LazyModuleLoader, ModuleRef } from '@nestjs/core';
 import { EventEmitter2, EventEmitterModule, OnEvent } from '@nestjs/event-emitter';
 import { Cron, Interval, ScheduleModule } from '@nestjs/schedule';
 import { Test } from '@nestjs/testing';
+import { defer, type Observable, of } from 'rxjs';
 import {
   assertLocked,
   DistributedLock,
@@ -150,6 +151,32 @@ describe('@OnLeader', () => {
     expect(calls).toBe(1);
   });
 
+  it.each([true, false])('refuses work that has not begun with the call (enabled: %p)', async (enabled) => {
+    let begun = 0;
+    const cold = defer(() => of(++begun));
+    @Injectable()
+    class Feed {
+      @OnLeader('feed')
+      follow(): Observable<number> {
+        return cold;
+      }
+      @OnLeader('rows')
+      async read(): Promise<AsyncGenerator<number>> {
+        return Promise.resolve(rows());
+      }
+    }
+    async function* rows() {
+      yield Promise.resolve(++begun);
+    }
+    const app = await boot([Feed], { enabled });
+    await until(() => logged.length === 2);
+    const lines = logged.map(([line]) => String(line)).toSorted();
+    expect(lines[0]).toMatch(/@OnLeader on Feed.follow has failed .*: Feed.follow: has given an Observable/);
+    expect(lines[1]).toMatch(/@OnLeader on Feed.read has failed .*: Feed.read: has given an async iterator/);
+    await until(() => app.get(LockService).leases().length === 0);
+    expect(begun).toBe(0);
+  });
+
   it('runs on a guard, which is no provider', async () => {
     let calls = 0;
     @Injectable()
@@ -274,6 +301,15 @@ describe('@OnLeader', () => {
     expect(on('feed', { lease: 1 })).toThrow('is not an option');
     expect(on('feed', { leaseTime: 1 })).toThrow('leaseTime');
     expect(on('feed', { instance: '' })).toThrow('@OnLeader on Feed.follow');
+    expect(() => {
+      class Feed {
+        @OnLeader('feed')
+        async *follow() {
+          // never
+        }
+      }
+      return Feed;
+    }).toThrow('@OnLeader on Feed.follow: cannot go on a generator');
     expect(() => {
       class Feed {
         @OnLeader('feed')

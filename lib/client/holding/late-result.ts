@@ -132,17 +132,17 @@ export function assertFinished(unfinished: object | undefined, title: string): v
   );
 }
 
-/** As `refusalOf`, for the result of the callback of `using`, in which no other code subscribes to an Observable. */
-export function refusalOfHandedOut(value: unknown): Promise<never> | undefined {
+/** As `refusalOf`, for the result of a callback or of a leader's method, in which no other code subscribes to an Observable. */
+export function refusalOfHandedOut(value: unknown, title: string): Promise<never> | undefined {
   // `in` instead of a read, because of deep mocks.
   if (typeof value !== 'object' || value === null || !('subscribe' in value) || !isObservable(value))
-    return refusalOf(value, 'using', CALLBACK_CURE);
-  const rule = `has given an Observable, which runs when the callback has ended and its lock is gone. ${CALLBACK_CURE}`;
-  return Promise.reject(new LockConfigError('using', rule));
+    return refusalOf(value, title, CALL_CURE);
+  const rule = `has given an Observable, which runs when the call has ended and its lock is gone. ${CALL_CURE}`;
+  return Promise.reject(new LockConfigError(title, rule));
 }
 
-const CALLBACK_CURE =
-  'Read it to its end in the callback; lastValueFrom and toArray do that with an Observable. ' +
+const CALL_CURE =
+  'Read it to its end in the call; lastValueFrom and toArray do that with an Observable. ' +
   'If its reader needs no lock, give a function that returns it';
 
 const PROMISE_CURE =

@@ -133,7 +133,8 @@ export class ElectionRun {
     try {
       // A listener to the news of the term may have ended it.
       if (term.isPromised) {
-        await refusalOfHandedOut(await runInScope(term.scope, async () => await this.callback(term)));
+        const result = await runInScope(term.scope, async () => await this.callback(term));
+        await refusalOfHandedOut(result, 'Election.run');
       }
     } catch (error) {
       failure = { error };

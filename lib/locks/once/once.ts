@@ -128,7 +128,7 @@ async function run<T>(
 ): Promise<Awaited<T>> {
   try {
     const value = await callback(lease);
-    await refusalOfHandedOut(value);
+    await refusalOfHandedOut(value, 'once');
     return value;
   } catch (error) {
     if (pause > 0) lease.minHoldTime = Math.ceil(lease.heldFor()) + pause;

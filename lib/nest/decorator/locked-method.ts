@@ -52,7 +52,7 @@ export function lockMethod(
       'cannot lock a static method: Nest injects nothing into a class. Make it an instance method',
     );
   }
-  if (Object.prototype.toString.call(method).includes('Generator')) {
+  if (isGenerator(method)) {
     throw misplaced(
       declared,
       'cannot lock a generator: it runs after its call has ended. Lock the method that iterates it, or return an Observable',
@@ -126,6 +126,10 @@ const ROOTS = ['args', 'this', 'class', 'method'];
 
 export const isAsyncFunction = (method: object): boolean =>
   Object.prototype.toString.call(method) === '[object AsyncFunction]';
+
+/** The body of a generator function runs only when the result of its call is read. */
+export const isGenerator = (method: object): boolean =>
+  Object.prototype.toString.call(method).includes('Generator');
 
 /** The wrapper has to choose before the method has run, so the emitted type decides. */
 export function declaredReturn(

@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { idleTimerAt, now } from '../../client/holding/deadline.js';
-import { isThenable } from '../../client/holding/late-result.js';
+import { isThenable, refusalOfHandedOut } from '../../client/holding/late-result.js';
 import { onAbort } from '../../client/waiting/on-abort.js';
 import { runOutsideScopes } from '../../client/scope/scope.js';
 import { LockConfigError } from '../../api/errors.js';
@@ -118,7 +118,7 @@ class Campaign {
 
   private async report(work: LeaderWork, term: Term, consequence: string): Promise<'done' | 'failed'> {
     try {
-      await work.run(term);
+      await refusalOfHandedOut(await work.run(term), work.title);
       return 'done';
     } catch (error) {
       if (term.signal.aborted) throw error; // the election logs the important errors itself

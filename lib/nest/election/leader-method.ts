@@ -5,6 +5,7 @@ import type { Duration } from '../../api/duration.js';
 import { assertInstanceName } from '../../module/options-validation.js';
 import type { LockService } from '../../module/lock-service.js';
 import type { Term } from '../../api/election.js';
+import { isGenerator } from '../decorator/locked-method.js';
 import { locksPassThrough } from '../decorator/pass-through.js';
 import { serviceOf, serviceProperty } from '../service/service-property.js';
 import { assertNotStandard } from '../decorator/standard-decorator.js';
@@ -32,7 +33,7 @@ const METHODS = 'nestjs-distributed-lock:on-leader';
 
 /**
  * The method that a decorator has been put on.
- * @throws LockConfigError when it is no instance method, or the name or an option is wrong
+ * @throws LockConfigError when it is no instance method, or a generator
  */
 export function decoratedMethod(
   decorator: string,
@@ -46,6 +47,11 @@ export function decoratedMethod(
   const method: unknown = descriptor?.value;
   if (typeof target === 'function' || typeof method !== 'function') {
     throw new LockConfigError(declared, 'goes on an instance method');
+  }
+  if (isGenerator(method)) {
+    const rule =
+      'cannot go on a generator, which runs after its call has ended: decorate the method that iterates it';
+    throw new LockConfigError(declared, rule);
   }
   return { declared, method: method as (...args: unknown[]) => unknown };
 }

@@ -22,12 +22,13 @@ export type OnLeaderDecorator = <Method extends (term: Term) => unknown>(
  * aborted: the lock is released when all methods of the term have ended, at the latest at the deadline of the lease.
  *
  * A method that returns early leaves this process the leader. A method that throws makes it resign: the error is logged,
- * another process is elected, and this one campaigns again after a pause that grows from 1 s to 30 s.
+ * another process is elected, and this one campaigns again after a pause that grows from 1 s to 30 s. So does a method that
+ * returns work which is not yet done, such as an Observable or an iterator: no code would subscribe to it or read it.
  *
  * The class has to be a provider, a controller, or a guard and the like, of the default scope, whose object Nest makes, else
  * the boot fails. A lazily loaded module with such a class fails to load.
  * @param election the name of the election, see {@link LockService.getElection}
- * @throws LockConfigError when it is applied, if the name or an option is wrong
+ * @throws LockConfigError when it is applied, if the name or an option is wrong, or the method is a generator
  */
 export function OnLeader(election: string, options: LeaderOptions = {}): OnLeaderDecorator {
   return (target, property, descriptor) => {

@@ -24,7 +24,7 @@ export type OnlyLeaderDecorator = <Method extends SkippableMethod>(
  * ended, at the latest until the deadline of the lease. A call that goes on after that has no signal; work that may take
  * longer belongs into {@link OnLeader}.
  * @param election the name of the election, see {@link LockService.getElection}
- * @throws LockConfigError when it is applied, if the name or an option is wrong
+ * @throws LockConfigError when it is applied, if the name or an option is wrong, or the method is a generator
  */
 export function OnlyLeader(election: string, options: LeaderOptions = {}): OnlyLeaderDecorator {
   return (target, property, given) => {

@@ -36,7 +36,7 @@ const ROOTS = ['args', 'this', 'class', 'method'];
  * Runs the method at most once in a period, over all processes; see {@link LockService.once}. A call that need not run gives
  * `undefined`, after the call that runs has succeeded. For `@Cron`, `@Interval` and `@OnEvent`, above or below them.
  * @param key a template as in `@DistributedLock`, such as `'report:$<args[0]>'`
- * @throws LockConfigError when it is applied, if the key or an option is wrong
+ * @throws LockConfigError when it is applied, if the key or an option is wrong, or the method is a generator
  */
 export function OncePer(key: OnceKey, options: OncePerOptions): OncePerDecorator {
   return (target, property, given) => {
