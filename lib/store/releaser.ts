@@ -116,9 +116,10 @@ export class Releaser {
   }
 
   private answered(sending: Sending, doubled: number, answer: ReleaseReply): ReleaseReply {
+    const { request, options } = sending;
     this.over();
-    if (sending.options.insist === true) this.repeat(sending, doubled, answer);
-    else this.forget(sending.request);
+    if (options.insist === true) this.repeat(sending, doubled, answer);
+    else this.forget(request);
     return answer;
   }
 
