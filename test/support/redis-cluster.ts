@@ -4,9 +4,14 @@ import { promisify } from 'node:util';
 import { Cluster } from 'ioredis';
 import { RedisServer } from './redis-server.js';
 
-/** ms until a node that does not answer is taken for dead: soon, but not at the first busy moment of the machine. */
-const NODE_TIMEOUT = 1_000;
-const PATIENCE = 30_000;
+/** ms until a node that does not answer is taken for dead: never in a busy moment of the machine… */
+const NODE_TIMEOUT = 15_000;
+/** …and soon while nodes get to know each other, which takes the longer the more patient they are… */
+const AT_FIRST = 3_000;
+/** …or where a test lets one die. */
+const SOON = 1_000;
+/** Only ends what hangs. */
+const PATIENCE = 60_000;
 
 export interface RedisClusterOptions {
   /** Further arguments of each server, given its port. */
@@ -28,7 +33,8 @@ export class RedisCluster {
   static async start({ args = () => [] }: RedisClusterOptions = {}): Promise<RedisCluster> {
     const settings = {
       'cluster-enabled': 'yes',
-      'cluster-node-timeout': String(NODE_TIMEOUT),
+      'cluster-node-timeout': String(AT_FIRST),
+      'cluster-replica-no-failover': 'yes',
       'cluster-require-full-coverage': 'no',
       'cluster-allow-replica-migration': 'no',
       'repl-diskless-sync-delay': '0',
@@ -42,6 +48,7 @@ export class RedisCluster {
       const create = ['--cluster', 'create', ...addresses, '--cluster-replicas', '1', '--cluster-yes'];
       await promisify(execFile)('redis-cli', create, { timeout: PATIENCE });
       await cluster.settled();
+      await cluster.configure('cluster-node-timeout', NODE_TIMEOUT);
     } catch (error) {
       await cluster.stop();
       throw error;
@@ -131,6 +138,12 @@ export class RedisCluster {
     });
   }
 
+  /** From now on the replica of a master that does not answer takes its place soon. */
+  async expectFailover(): Promise<void> {
+    await this.configure('cluster-node-timeout', SOON);
+    await this.configure('cluster-replica-no-failover', 'no');
+  }
+
   freeze(server: RedisServer): void {
     this.frozen.add(server);
     server.freeze();
@@ -188,6 +201,10 @@ export class RedisCluster {
     const done = this.turn.then(step);
     this.turn = done.catch(() => undefined);
     await done;
+  }
+
+  private async configure(setting: string, value: number | string): Promise<void> {
+    await Promise.all(this.running().map((server) => server.client().config('SET', setting, value)));
   }
 
   private running(): RedisServer[] {

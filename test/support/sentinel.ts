@@ -11,7 +11,12 @@ import { inSync, MASTER_ARGS, masterOf, roleOf, startReplica } from './replicas.
 
 const NAME = 'locks';
 
-/** A master, two replicas of it, and three sentinels that are quick to decide. */
+/** ms for which a server may be silent: a busy machine never looks like a dead server… */
+const PATIENCE = 60_000;
+/** …but the end of a server that a test has killed is soon found out. */
+const SOON = 500;
+
+/** A master, two replicas of it, and three sentinels that decide when a test asks who follows a master. */
 export class SentinelDeployment {
   readonly connection: RedisOptions;
   private readonly sentinels: ChildProcess[] = [];
@@ -48,8 +53,16 @@ export class SentinelDeployment {
     }
   }
 
-  /** Whom a majority takes for the master, once it is one. */
+  /** Whom a majority takes for the master, once it is one. With a former master, that is noticed to be gone. */
   async master(former?: RedisServer): Promise<RedisServer> {
+    if (former === undefined) return await this.elected();
+    await this.expectSilence(SOON);
+    const next = await this.elected(former);
+    await this.expectSilence(PATIENCE);
+    return next;
+  }
+
+  private async elected(former?: RedisServer): Promise<RedisServer> {
     for (;;) {
       const votes = await Promise.all(this.ports.map(masterPort));
       const elected = this.servers.find(({ port }) => votes.filter((vote) => vote === port).length > 1);
@@ -63,7 +76,7 @@ export class SentinelDeployment {
     const [port = 0] = this.ports;
     // It may not know a good replica yet, or still be at the last one.
     while (!(await ask(port, 'failover', NAME).then(Boolean, () => false))) await sleep(50);
-    const next = await this.master(former);
+    const next = await this.elected(former);
     const others = this.replicasOf(next).filter((server) => server !== former);
     for (const server of others) while ((await masterOf(server)) !== next.port) await sleep(20);
     return next;
@@ -77,6 +90,11 @@ export class SentinelDeployment {
     await this.endSentinels();
     await Promise.all(this.servers.map((server) => server.stop()));
     await rm(this.directory, { recursive: true, force: true });
+  }
+
+  private async expectSilence(ms: number): Promise<void> {
+    const setting = ['set', NAME, 'down-after-milliseconds', String(ms)];
+    await Promise.all(this.ports.map((port) => ask(port, ...setting)));
   }
 
   private async endSentinels(): Promise<void> {
@@ -98,7 +116,7 @@ export class SentinelDeployment {
        bind 127.0.0.1
        dir ${this.directory}
        sentinel monitor ${NAME} 127.0.0.1 ${String(masterPort)} 2
-       sentinel down-after-milliseconds ${NAME} 500
+       sentinel down-after-milliseconds ${NAME} ${String(PATIENCE)}
        sentinel failover-timeout ${NAME} 3000
        sentinel parallel-syncs ${NAME} 2\n`,
     );

@@ -14,6 +14,8 @@ export class TcpProxy {
     replyBudget: Infinity,
   };
   private refusing = false;
+  /** How many clients were refused. */
+  refused = 0;
 
   private constructor(
     private readonly listener: Server,
@@ -23,6 +25,7 @@ export class TcpProxy {
     this.url = `redis://127.0.0.1:${String(this.port)}`;
     listener.on('connection', (client) => {
       if (this.refusing) {
+        this.refused++;
         client.destroy();
         return;
       }

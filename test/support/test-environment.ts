@@ -2,6 +2,9 @@ import { LockService, type LockModuleOptions } from '../../lib/index.js';
 import { RedisServer, type RedisServerOptions } from './redis-server.js';
 import { Worker, type WorkerOptions } from './worker.js';
 
+/** Only ends what hangs, ms: a machine may have any speed. */
+const PATIENCE = 60_000;
+
 /** Whoever takes part in a spec: servers, services of this process, other processes. All go with `end()`. */
 export class TestEnvironment {
   private readonly players: (() => unknown)[] = [];
@@ -18,8 +21,9 @@ export class TestEnvironment {
     return server;
   }
 
+  /** It waits for longer than any machine takes. */
   service(options: LockModuleOptions): LockService {
-    const service = new LockService(options);
+    const service = new LockService({ waitTime: PATIENCE, ...options });
     this.add(() => service.onApplicationShutdown());
     return service;
   }

@@ -20,7 +20,7 @@ describe('Worker', () => {
 
   beforeEach(async () => {
     await server.client().flushall();
-    worker = await Worker.start({ url: server.url, service: { leaseTime: 2_000, waitTime: Infinity } });
+    worker = await Worker.start({ url: server.url, service: { waitTime: Infinity } });
   });
 
   afterEach(async () => {
@@ -52,7 +52,7 @@ describe('Worker', () => {
 
   it('tells why a lease was lost', async () => {
     const { id } = await worker.call<{ id: number }>('acquire', 'name', { leaseTime: 20 });
-    await sleep(50);
+    await until(async () => (await worker.call<{ aborted: boolean }>('state', id)).aborted);
     expect(await worker.call('state', id)).toEqual({
       held: false,
       remainingTime: 0,
@@ -93,11 +93,8 @@ describe('Worker', () => {
   });
 
   it('notices what keeps it alive after its shutdown', async () => {
-    void worker.call('holdFor', 'name', {}, 60_000);
-    await until(async () => (await server.client().exists('lock:name')) === 1);
-    // The worker knows of it a little later, and then sleeps.
-    await sleep(200);
-    await expect(worker.stop(300)).rejects.toThrow('did not exit by itself');
+    const busy = await Worker.start({ url: server.url, preload: 'setInterval(() => undefined, 1_000)' });
+    await expect(busy.stop(300)).rejects.toThrow('did not exit by itself');
   });
 
   it('says why it did not start', async () => {

@@ -6,6 +6,9 @@ import type { ClusterOptions, RedisOptions } from 'ioredis';
 import type { LockModuleOptions } from '../../lib/index.js';
 import { guard } from './guard.js';
 
+/** Only ends what hangs, ms: a machine may have any speed. */
+const PATIENCE = 60_000;
+
 const PROGRAM = fileURLToPath(new URL('./lock-worker.mjs', import.meta.url));
 
 export interface WorkerOptions {
@@ -103,7 +106,7 @@ export class Worker {
       env: { ...process.env, ...env },
     });
     const worker = new Worker(child);
-    child.send({ url, options: service, build });
+    child.send({ url, options: { waitTime: PATIENCE, ...service }, build });
     // Closed, and not just gone: then all of its output has been read.
     await Promise.race([once(child, 'message'), once(child, 'close')]);
     if (worker.ended) throw new Error(`The worker did not start:\n${worker.output}`);
@@ -138,7 +141,7 @@ export class Worker {
   }
 
   /** Shuts the service down. Rejects if the process does not exit by itself within ms: something was left open. */
-  async stop(exitTime = 5_000): Promise<void> {
+  async stop(exitTime = PATIENCE): Promise<void> {
     if (this.ended) return;
     await this.call('shutDown');
     this.child.disconnect();

@@ -36,7 +36,7 @@ interface Credentials {
   password?: string;
 }
 
-const service = (connection: RedisConnection) => environment.service({ connection, leaseTime: 6_000 });
+const service = (connection: RedisConnection) => environment.service({ connection });
 const addressOf = (credentials: object) => ({
   host: '127.0.0.1',
   port: server.port,
@@ -114,13 +114,13 @@ const CASES: [string, RegExp, Credentials, prepare: () => Promise<unknown>, mend
 
 const acl = (user: string, ...rules: string[]) => server.client().call('ACL', 'SETUSER', user, ...rules);
 
-/** What an acquisition is refused with: at once, and for good. */
+/** What an acquisition is refused with, which would wait for ever. */
 async function refusal(locks: LockService): Promise<Error> {
-  const asked = performance.now();
-  const error: unknown = await locks.acquire('key', { waitTime: 20_000 }).catch((reason: unknown) => reason);
+  const error: unknown = await locks
+    .acquire('key', { waitTime: Infinity })
+    .catch((reason: unknown) => reason);
   if (!isLockUnavailableError(error)) throw new Error('it was acquired', { cause: error });
   expect(error).toMatchObject({ permanent: true, effect: 'refused' });
-  expect(performance.now() - asked).toBeLessThan(5_000);
   expect(inspect(error, { depth: Infinity, showHidden: true })).not.toContain(PASSWORD);
   return error.cause as Error;
 }
@@ -170,9 +170,10 @@ describe('The errors of a client of the application', () => {
     const own = clientOf(make());
     const locks = [service(own), service(own)];
     await Promise.all(locks.map(refusal));
-    expect(printed).toEqual([
-      expect.stringMatching(/^\[ioredis\] Unhandled error event: ReplyError: WRONGPASS/),
-    ]);
+    // Once for each time that the client has tried.
+    expect(printed).not.toEqual([]);
+    for (const line of printed)
+      expect(line).toMatch(/^\[ioredis\] Unhandled error event: ReplyError: WRONGPASS/);
     const heard: Error[] = [];
     own.on('error', (error: Error) => heard.push(error));
     const before = printed.length;
