@@ -64,7 +64,7 @@ describe('63: dead waiters side by side on a cluster, which tells no process of 
   let cluster: RedisCluster;
   beforeAll(async () => {
     cluster = await RedisCluster.start();
-  }, 60_000);
+  });
   afterAll(() => cluster.stop());
 
   it('one to five that were killed cost a claim each', async () => {

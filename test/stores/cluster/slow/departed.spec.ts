@@ -16,7 +16,7 @@ let cluster: RedisCluster;
 
 beforeAll(async () => {
   cluster = await RedisCluster.start();
-}, 60_000);
+});
 
 afterEach(() => environment.end());
 afterAll(() => cluster.stop());

@@ -15,8 +15,8 @@ it('Health is degraded while a part of the masters is away, whose locks are refu
   cluster = await RedisCluster.start();
   const locks = environment.service({
     connection: { cluster: cluster.addresses },
-    leaseTime: 6_000,
-    waitTime: 1_000,
+    leaseTime: 12_000,
+    waitTime: 4_000,
   });
   expect(await locks.health()).toMatchObject({ status: 'up' });
   const masters = await cluster.masters();
@@ -30,6 +30,7 @@ it('Health is degraded while a part of the masters is away, whose locks are refu
   const [lost, kept] = [await nameAt(first), await nameAt(last)];
   for (const server of cluster.servers) if (!masters.includes(server)) await server.kill();
 
+  await cluster.expectFailover();
   await first!.kill();
   await until(async () => (await last!.client().cluster('INFO')).includes('cluster_slots_fail:546'));
   const away = [{ node: `127.0.0.1:${String(first!.port)}`, status: 'down' }];
@@ -56,8 +57,8 @@ it('A cluster that is down (CLUSTERDOWN) gives out no lock, says so, and what is
   cluster = await RedisCluster.start({ args: () => ['--cluster-require-full-coverage', 'yes'] });
   const locks = environment.service({
     connection: { cluster: cluster.addresses },
-    leaseTime: 3_000,
-    waitTime: 1_500,
+    leaseTime: 12_000,
+    waitTime: 4_000,
   });
   const slot = await cluster.slotOf('lock:a');
   const victim = await cluster.masterOf(slot);
@@ -79,6 +80,7 @@ it('A cluster that is down (CLUSTERDOWN) gives out no lock, says so, and what is
     const role = await server.client().info('replication');
     if (server !== victim && role.includes(`master_port:${String(victim.port)}`)) await server.kill();
   }
+  await cluster.expectFailover();
   await victim.kill();
   await until(async () => (await other!.client().cluster('INFO')).includes('cluster_state:fail'));
 

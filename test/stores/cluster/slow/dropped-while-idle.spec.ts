@@ -10,7 +10,7 @@ let cluster: RedisCluster;
 
 beforeAll(async () => {
   cluster = await RedisCluster.start();
-}, 60_000);
+});
 
 afterEach(() => environment.end());
 
@@ -68,7 +68,7 @@ it('one call is enough, of any kind: it looks for the nodes over no connection t
     if (typeof answer === 'object' && answer !== null) expect(got).toMatchObject(answer);
     else expect(got).toBe(answer);
   }
-}, 60_000);
+});
 
 it('a lease is extended over the connection that follows', async () => {
   const { locks, drop } = await stage();
@@ -76,4 +76,4 @@ it('a lease is extended over the connection that follows', async () => {
   await drop();
   await lease.extend('2h');
   expect(lease.remainingTime()).toBeGreaterThan(3_600_000);
-}, 60_000);
+});

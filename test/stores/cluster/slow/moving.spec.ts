@@ -7,10 +7,10 @@ import { RedisCluster } from '../../../support/redis-cluster.js';
 import { serverVersion } from '../../../support/redis-server.js';
 import { fenceOf } from '../../../support/keys.js';
 
-/** ms: renewed every 1,000 ms, and commands have 500 ms. */
-const LEASE = 3_000;
-/** ms: far less than a lease of 30 s, so whoever is that quick was woken. */
-const WELL_BEFORE_THE_TTL = 8_000;
+/** ms: renewed every 2,000 ms, and commands have 1,000 ms. */
+const LEASE = 6_000;
+/** ms: longer than any call waits, so a caller that gets the lock was woken. */
+const LONG = 300_000;
 
 const environment = new TestEnvironment();
 let cluster: RedisCluster;
@@ -18,13 +18,13 @@ let names = 0;
 
 beforeAll(async () => {
   cluster = await RedisCluster.start();
-}, 60_000);
+});
 
 afterEach(() => environment.end());
 afterAll(() => cluster.stop());
 
 const service = (options: LockModuleOptions = {}): LockService =>
-  environment.service({ connection: { cluster: cluster.addresses }, ...options });
+  environment.service({ connection: { cluster: cluster.addresses }, leaseTime: LONG, ...options });
 
 /** Takes longer than a lease, so all at once. */
 const each = (run: (kind: Kind) => Promise<void>): Promise<unknown> => Promise.all(KINDS.map(run));
@@ -55,7 +55,7 @@ describe('A slot that goes to another master', () => {
       const { name, slot, to } = await place();
       const lease = await lockOf(a, name, kind).acquire();
       await cluster.moveSlot(slot, to);
-      await sleep(2 * LEASE);
+      await sleep(LEASE + 1_000);
       expect(lease.signal.reason).toBeUndefined();
       expect((await b.inspect(name))?.holders).toMatchObject([{ owner: lease.owner }]);
       expect(await lockOf(b, name, kind === 'read' ? 'write' : kind).tryAcquire()).toBeNull();
@@ -70,14 +70,12 @@ describe('A slot that goes to another master', () => {
     const { name, slot, to } = await place();
     const [a, b] = [service(), service()];
     const lease = await lockOf(a, name, kind === 'read' ? 'write' : kind).acquire();
-    const waiting = lockOf(b, name, kind).acquire({ waitTime: Infinity });
+    const waiting = lockOf(b, name, kind).acquire();
     await until(async () => waits(await a.inspect(name)));
     await cluster.moveSlot(slot, to);
     await sleep(100);
-    const released = performance.now();
     await lease.release();
     const next = await waiting;
-    expect(performance.now() - released).toBeLessThan(WELL_BEFORE_THE_TTL);
     expect((await a.inspect(name))?.holders).toMatchObject([{ owner: next.owner }]);
     await next.release();
   });
@@ -88,13 +86,11 @@ describe('A slot that goes to another master', () => {
       const { name, slot, to } = await place();
       const [a, b] = [service(), service()];
       const lease = await lockOf(a, name, kind).acquire();
-      const waiting = lockOf(b, name, kind === 'read' ? 'write' : kind).acquire({ waitTime: Infinity });
+      const waiting = lockOf(b, name, kind === 'read' ? 'write' : kind).acquire();
       await until(async () => waits(await a.inspect(name)));
       await cluster.moveSlot(slot, to);
-      const released = performance.now();
       await lease.release();
       await (await waiting).release();
-      expect(performance.now() - released).toBeLessThan(WELL_BEFORE_THE_TTL);
     },
   );
 
@@ -107,7 +103,7 @@ describe('A slot that goes to another master', () => {
     const runs = services.flatMap((locks) =>
       Array.from({ length: 4 }, async () => {
         for (let n = 0; !done; n++) {
-          const lease = await locks.acquire(name, { waitTime: 20_000 });
+          const lease = await locks.acquire(name, { waitTime: 60_000 });
           expect(++inside).toBe(1);
           expect(lease.fencingToken).toBeGreaterThan(last);
           last = lease.fencingToken;
@@ -134,12 +130,12 @@ describe('A master that is new and has no slot yet', () => {
     const { name, slot } = await place();
     const [a, b] = [service({ leaseTime: LEASE }), service()];
     const lease = await a.acquire(name);
-    const waiting = b.acquire(name, { waitTime: Infinity });
+    const waiting = b.acquire(name);
     await until(async () => waits(await a.inspect(name)));
     const added = await cluster.addMaster();
     const from = await cluster.beginMove(slot, added);
     await cluster.migrate(slot, from, added);
-    await sleep(2 * LEASE); // renewed by a node that the slots do not name
+    await sleep(LEASE + 1_000); // renewed by a node that the slots do not name
     expect(lease.held).toBe(true);
     await cluster.endMove(slot, added);
     await lease.release();
@@ -158,10 +154,10 @@ const skipped = movesAtOnce ? '' : ' (skipped: only Valkey does that, from 9.0 o
       const { name, slot, to } = await place();
       const lease = await lockOf(a, name, kind).acquire();
       const other = kind === 'read' ? 'write' : kind;
-      const waiting = lockOf(b, name, other).acquire({ waitTime: 20_000 });
+      const waiting = lockOf(b, name, other).acquire({ waitTime: 60_000 });
       await until(async () => (await b.inspect(name))?.waiters.local === 1);
       await cluster.moveAtOnce(slot, to);
-      await sleep(2 * LEASE);
+      await sleep(LEASE + 1_000);
       expect(lease.signal.reason).toBeUndefined();
       await lease.release();
       const next = await waiting;
@@ -194,15 +190,15 @@ describe('While a slot is on its way', () => {
 
   it('a lock that is split between two nodes is kept and extended as soon as it is whole again', async () => {
     const { name, slot, to, keys } = await place();
-    const locks = service({ leaseTime: 30_000 });
+    const locks = service();
     const lease = await locks.acquire(name);
     const from = await cluster.beginMove(slot, to);
     await cluster.migrate(slot, from, to, keys.slice(0, 1));
-    const extending = lease.extend(60_000);
+    const extending = lease.extend(2 * LONG);
     await sleep(300);
     await cluster.migrate(slot, from, to, keys.slice(1));
     await extending;
-    expect(lease.remainingTime()).toBeGreaterThan(50_000);
+    expect(lease.remainingTime()).toBeGreaterThan(LONG);
     await cluster.endMove(slot, to);
     await lease.release();
   });
@@ -215,7 +211,7 @@ describe('While a slot is on its way', () => {
     const gone = await locks.acquire(`${tag}gone`);
     await cluster.client().del(`lock:${tag}gone`);
     const from = await cluster.beginMove(slot, to);
-    await sleep(2 * LEASE);
+    await sleep(LEASE + 1_000);
     expect(kept.map(({ held }) => held)).toEqual([true, true, true]);
     expect(gone.held).toBe(false);
     await cluster.migrate(slot, from, to);
@@ -224,7 +220,12 @@ describe('While a slot is on its way', () => {
   });
 
   it('a lock of any kind that is handed over is held by one at a time', async () => {
-    const [a, b, c] = [service(), service(), service()];
+    // A message may be lost on the way: then the waiter looks when the lease has ended.
+    const [a, b, c] = [1, 2, 3].map(() => service({ leaseTime: 30_000 })) as [
+      LockService,
+      LockService,
+      LockService,
+    ];
     await each(async (kind) => {
       const { name, slot, to } = await place();
       const lease = await lockOf(a, name, kind).acquire();
@@ -250,7 +251,7 @@ describe('While a slot is on its way', () => {
     const locks = service({ leaseTime: LEASE });
     const from = await cluster.beginMove(slot, to);
     await expect(locks.tryAcquire(name)).rejects.toBeInstanceOf(LockUnavailableError);
-    const waiting = locks.acquire(name, { waitTime: 20_000 });
+    const waiting = locks.acquire(name, { waitTime: 60_000 });
     await sleep(300);
     await cluster.migrate(slot, from, to);
     await cluster.endMove(slot, to);

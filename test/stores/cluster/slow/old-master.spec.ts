@@ -7,7 +7,7 @@ import { RedisCluster } from '../../../support/redis-cluster.js';
 import { serverVersion } from '../../../support/redis-server.js';
 
 /** ms */
-const LEASE = 6_000;
+const LEASE = 12_000;
 
 const environment = new TestEnvironment();
 let cluster: RedisCluster | undefined;

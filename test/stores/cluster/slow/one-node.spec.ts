@@ -29,16 +29,14 @@ const outcomes = (locks: LockService) =>
   );
 
 describe('a node of a cluster, given as a single server', () => {
-  it('refuses the names of other nodes at once and for good, and says what to write', async () => {
+  it('refuses the names of other nodes for good, also to callers that would wait for ever, and says what to write', async () => {
     cluster = await RedisCluster.start();
     const [first] = await cluster.masters();
-    const locks = environment.service({ connection: first!.url, waitTime: 20_000 });
+    const locks = environment.service({ connection: first!.url, waitTime: Infinity });
     const events: LockEvent[] = [];
     locks.events$.subscribe((event) => events.push(event));
 
-    const begun = performance.now();
     const found = await outcomes(locks);
-    expect(performance.now() - begun).toBeLessThan(10_000);
     const refused = found.filter((outcome) => outcome !== 'held');
     expect(refused.length).toBeGreaterThan(NAMES.length / 3);
     for (const error of refused) {
@@ -61,7 +59,7 @@ describe('a node of a cluster, given as a single server', () => {
     });
     const told = events.filter((event) => event.type === 'warning' && event.code === 'cluster-node');
     expect(told).toHaveLength(1);
-  }, 60_000);
+  });
 
   it('is down also where it has all names', async () => {
     alone = await RedisServer.start({
@@ -76,5 +74,5 @@ describe('a node of a cluster, given as a single server', () => {
     const asCluster = environment.service({ connection: { cluster: [{ host: '127.0.0.1', port }] } });
     expect(new Set(await outcomes(asCluster))).toEqual(new Set(['held']));
     expect(await asCluster.health()).toMatchObject({ status: 'up', warnings: [] });
-  }, 30_000);
+  });
 });

@@ -19,7 +19,7 @@ beforeAll(async () => {
     { connection: { cluster: cluster.addresses } },
     { keyPrefix: 'lock:', leaseTime: 30_000 },
   );
-}, 60_000);
+});
 
 afterEach(() => environment.end());
 
@@ -104,6 +104,7 @@ it('an acquisition that waits for a node that is away does not come after its ow
       if (!connected && node === `127.0.0.1:${String(victim.port)}`) resolve();
     });
   });
+  await cluster.expectFailover();
   await victim.kill();
   await away;
   const acquired = store.acquire({ name, owner, leaseTime: 30_000 });
@@ -125,11 +126,13 @@ it('a renewal of many asks each master for its own, and waits for none of the ot
   const [victim] = await cluster.masters();
   if (victim === undefined) throw new Error('no master');
   cluster.freeze(victim);
-  const before = performance.now();
   const renewals = store.renew(held.map(({ name }) => ({ name, owner: 'a:3', leaseTime: 30_000 })));
+  const ended: boolean[] = [];
   const answers = renewals.map(async (renewal, n) => {
     const state = await renewal.catch(() => 'unavailable');
-    return { state, took: performance.now() - before, frozen: held[n]?.master === victim };
+    const frozen = held[n]?.master === victim;
+    ended.push(frozen);
+    return { state, frozen };
   });
   const results = await Promise.all(answers);
   cluster.thaw(victim);
@@ -137,6 +140,6 @@ it('a renewal of many asks each master for its own, and waits for none of the ot
   expect(new Set(others.map(({ state }) => state))).toEqual(new Set(['held']));
   // On a busy machine the replica of the frozen node takes over in that time.
   expect(['unavailable', 'held']).toEqual(expect.arrayContaining(own.map(({ state }) => state)));
-  // A command has two seconds; only those on the frozen node have waited for so long.
-  expect(Math.max(...others.map(({ took }) => took))).toBeLessThan(Math.min(...own.map(({ took }) => took)));
+  // The frozen node's came last.
+  expect(ended).toEqual([...others.map(() => false), ...own.map(() => true)]);
 });

@@ -25,7 +25,7 @@ describe('The privileges that the guide lists for Redis Cluster', () => {
     const users = cluster.servers.map((server) => createLeastUser(server.client(), username, privileges));
     const [redisOptions] = await Promise.all(users);
     const connection = { cluster: cluster.addresses, options: { redisOptions: redisOptions! } };
-    const [one, two] = [0, 1].map(() => environment.service({ connection, waitTime: 1_500 }));
+    const [one, two] = [0, 1].map(() => environment.service({ connection, waitTime: 5_000 }));
     const kinds = [
       (service: LockService) => service.getLock(`plain of ${username}`),
       (service: LockService) => service.getFairLock(`fair of ${username}`),

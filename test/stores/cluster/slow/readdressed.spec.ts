@@ -15,7 +15,7 @@ beforeAll(async () => {
   // A client does not connect to a replica, and so does not lose one.
   const slots = () => cluster.servers[0]!.client().cluster('SLOTS') as Promise<unknown[][]>;
   await until(async () => (await slots()).every(([, , master, replica]) => Boolean(master && replica)));
-}, 60_000);
+});
 
 afterEach(() => environment.end());
 
@@ -77,7 +77,7 @@ describe.each<[string, (name: Node, natMap: NatMap) => LockModuleOptions['connec
         () => false,
       );
     await until(isFree);
-  }, 30_000);
+  });
 });
 
 function clientOf(client: Cluster): Cluster {

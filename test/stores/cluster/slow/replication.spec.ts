@@ -15,7 +15,7 @@ let names = 0;
 
 beforeAll(async () => {
   cluster = await RedisCluster.start();
-}, 60_000);
+});
 
 afterEach(() => environment.end());
 afterAll(() => cluster.stop());
