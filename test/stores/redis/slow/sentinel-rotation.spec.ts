@@ -10,7 +10,7 @@ let deployment: SentinelDeployment;
 
 beforeAll(async () => {
   deployment = await SentinelDeployment.start();
-}, 60_000);
+});
 
 afterEach(() => environment.end());
 
@@ -50,8 +50,8 @@ it.each<[string, (options: RedisOptions) => object]>([
     environment.add(() => {
       client.disconnect();
     });
-    const locks = environment.service({ connection: client });
-    const holder = environment.service({ connection: deployment.connection });
+    const locks = environment.service({ connection: client, leaseTime: 300_000 });
+    const holder = environment.service({ connection: deployment.connection, leaseTime: 300_000 });
     /** A hand-over by a message: the holder's lease lasts far longer. */
     const handOver = async () => {
       const held = await holder.acquire('order:1');
@@ -74,5 +74,4 @@ it.each<[string, (options: RedisOptions) => object]>([
     await until(isUp);
     await handOver();
   },
-  60_000,
 );

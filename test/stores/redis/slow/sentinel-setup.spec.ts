@@ -1,5 +1,3 @@
-import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis, type RedisOptions } from 'ioredis';
@@ -8,6 +6,7 @@ import { isLockUnavailableError, type LockEvent, type RedisConnection } from '..
 import { TestEnvironment } from '../../../support/test-environment.js';
 import { until } from '../../../scenarios/until.js';
 import { runProgram } from '../../../scenarios/program.js';
+import { DEAD_PORT } from '../../../support/free-port.js';
 import { SentinelDeployment } from '../../../support/sentinel.js';
 import { Worker } from '../../../support/worker.js';
 import { LogLines } from '../log-lines.js';
@@ -18,7 +17,7 @@ let logs: LogLines;
 
 beforeAll(async () => {
   deployment = await SentinelDeployment.start();
-}, 60_000);
+});
 
 beforeEach(() => {
   logs = new LogLines();
@@ -55,14 +54,6 @@ const WAYS: [string, (options: RedisOptions) => RedisConnection][] = [
   ['a client of ioredis 5', (options) => clientOf(new Redis5({ ...CAREFUL, ...options } as object))],
 ];
 
-async function deadPort(): Promise<number> {
-  const listener = createServer().listen(0, '127.0.0.1');
-  await once(listener, 'listening');
-  const { port } = listener.address() as AddressInfo;
-  await once(listener.close(), 'close');
-  return port;
-}
-
 const CASES: [string, RegExp, () => Promise<RedisOptions>][] = [
   [
     'a name that no sentinel knows',
@@ -81,7 +72,7 @@ const CASES: [string, RegExp, () => Promise<RedisOptions>][] = [
   [
     'sentinels that are all dead',
     /ECONNREFUSED|Connection is closed/,
-    async () => ({ name: 'locks', sentinels: [{ host: '127.0.0.1', port: await deadPort() }] }),
+    async () => ({ name: 'locks', sentinels: [{ host: '127.0.0.1', port: DEAD_PORT }] }),
   ],
 ];
 
@@ -93,13 +84,14 @@ describe.each(WAYS)('Sentinel by %s', (way, connect) => {
       const events: LockEvent[] = [];
       locks.events$.subscribe((event) => events.push(event));
       const error: unknown = await locks
-        .acquire('key', { waitTime: 2_000 })
+        .acquire('key', { waitTime: 5_000 })
         .catch((thrown: unknown) => thrown);
       expect(isLockUnavailableError(error)).toBe(true);
       const cause = (error as Error).cause as Error;
       expect(`${cause.message} ${String(cause.cause)}`).toMatch(reason);
       const { status, nodes } = await locks.health();
       expect([status, nodes[0]?.error]).toEqual(['down', expect.stringMatching(reason)]);
+      await until(() => events.length > 0 && logs.lines.length > 0);
       await sleep(500); // several rounds
       expect(events.map(({ type }) => type)).toEqual(['disconnected']);
       expect(logs.lines).toEqual([expect.stringMatching(reason)]);
@@ -162,20 +154,17 @@ const REFUSED: [string, RegExp, RedisOptions, spoil: () => Promise<unknown>, men
 
 describe.each(WAYS)('Sentinel by %s', (_way, connect) => {
   it.each(REFUSED)(
-    '%s: a lock is refused at once and for good',
+    '%s: a lock is refused for good, also to a caller that would wait for ever',
     async (_case, reason, options, spoil, mend) => {
       await spoil();
       try {
         const locks = environment.service({
           connection: connect({ ...deployment.connection, ...options }),
-          leaseTime: 6_000,
         });
-        const asked = performance.now();
         const error: unknown = await locks
-          .acquire('key', { waitTime: 20_000 })
+          .acquire('key', { waitTime: Infinity })
           .catch((thrown: unknown) => thrown);
         expect(error).toMatchObject({ code: 'LOCK_UNAVAILABLE', permanent: true, effect: 'refused' });
-        expect(performance.now() - asked).toBeLessThan(15_000);
         expect((error as Error).cause).toMatchObject({ message: expect.stringMatching(reason) });
         await mend();
         if (Object.keys(options).length > 0) return;
@@ -193,11 +182,10 @@ describe.each(WAYS)('Sentinel by %s', (_way, connect) => {
     try {
       const sentinels = [
         { host: '127.0.0.1', port: first },
-        { host: '127.0.0.1', port: await deadPort() },
+        { host: '127.0.0.1', port: DEAD_PORT },
       ];
       const locks = environment.service({
         connection: connect({ name: 'locks', sentinels }),
-        leaseTime: 6_000,
       });
       const error: unknown = await locks
         .acquire('key', { waitTime: 1_500 })
@@ -220,17 +208,12 @@ describe('One dead sentinel among live ones', () => {
   ] as const;
 
   // In a process of its own, because ioredis does not take an error for one that is from outside of Jest's own world.
-  it.each(VERSIONS)(
-    '%s: locks and wakes, and writes nothing',
-    async (_, options) => {
-      const connection = {
-        ...deployment.connection,
-        sentinels: [
-          { host: '127.0.0.1', port: await deadPort() },
-          ...(deployment.connection.sentinels ?? []),
-        ],
-      };
-      const program = `
+  it.each(VERSIONS)('%s: locks and wakes, and writes nothing', async (_, options) => {
+    const connection = {
+      ...deployment.connection,
+      sentinels: [{ host: '127.0.0.1', port: DEAD_PORT }, ...(deployment.connection.sentinels ?? [])],
+    };
+    const program = `
       const written = [];
       console.error = (...parts) => written.push(parts.join(' '));
       const connection = ${JSON.stringify(connection)};
@@ -247,17 +230,15 @@ describe('One dead sentinel among live ones', () => {
       for (const own of clients) own.disconnect();
       console.log(JSON.stringify(written));
     `;
-      const output = await runProgram(program, { patience: 60_000 });
-      expect(JSON.parse(output.split('\n').at(-1) ?? '')).toEqual([]);
-    },
-    90_000,
-  );
+    const output = await runProgram(program, { patience: 60_000 });
+    expect(JSON.parse(output.split('\n').at(-1) ?? '')).toEqual([]);
+  });
 });
 
-it('A process whose sentinels cannot be reached ends as soon as it has shut down', async () => {
-  const url = { sentinels: [{ host: '127.0.0.1', port: await deadPort() }], name: 'mymaster' };
+it('A process whose sentinels cannot be reached ends when it has shut down', async () => {
+  const url = { sentinels: [{ host: '127.0.0.1', port: DEAD_PORT }], name: 'mymaster' };
   const worker = await Worker.start({ url });
   environment.add(() => worker.kill());
   await expect(worker.call('acquire', 'a', { waitTime: 500 })).rejects.toThrow();
-  await worker.stop(1_200);
-}, 30_000);
+  await worker.stop();
+});
