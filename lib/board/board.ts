@@ -5,8 +5,9 @@ import { unguardedBoardWarning } from '../module/options-warnings.js';
 import { stateOf } from '../module/service-state.js';
 import { serviceOf } from '../nest/service/service-of.js';
 import { Details } from './feed/detail.js';
+import { failureOf } from './feed/failure.js';
 import { LockFeed } from './feed/lock-feed.js';
-import { endConnectionAfter, type BoardResponse } from './http/respond.js';
+import { endConnectionAfter, respond, statusOf, type BoardResponse, type Headers } from './http/respond.js';
 import type { ResolvedBoardOptions } from './lock-board.options.js';
 
 /** The state of one LockService. */
@@ -71,6 +72,24 @@ export class Board implements OnModuleInit, BeforeApplicationShutdown {
   /** Before an answer: the server would wait for its connection, which may stay open for longer than a minute. */
   endWhereClosing(response: BoardResponse): void {
     if (this.isClosing) endConnectionAfter(response);
+  }
+
+  send(response: BoardResponse, type: string, body: string, headers: Headers = {}, status = 200): void {
+    this.endWhereClosing(response);
+    respond(response, status, type, body, headers);
+  }
+
+  sendJson(response: BoardResponse, body: object, status = 200, headers: Headers = {}): void {
+    this.send(response, 'application/json', JSON.stringify(body), headers, status);
+  }
+
+  /** As JSON, or with the reason for which there is no answer. */
+  async answer(response: BoardResponse, give: () => Promise<object>): Promise<void> {
+    try {
+      this.sendJson(response, await give());
+    } catch (error) {
+      this.sendJson(response, { message: failureOf(error) }, statusOf(error));
+    }
   }
 
   /** Before the server waits for its connections to end. */

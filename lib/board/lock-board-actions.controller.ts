@@ -1,11 +1,10 @@
 import { BadRequestException, Inject, InternalServerErrorException, Post, Req, Res } from '@nestjs/common';
 import { isSeen } from '../runtime/text.js';
+import { signed } from './view/signed.js';
 import { Board, type BoardInstance } from './board.js';
-import { failureOf } from './feed/failure.js';
 import { assertOwnPage } from './http/cross-site.js';
 import { urlOf, type BoardRequest } from './http/request.js';
-import { signed } from './view/signed.js';
-import { respondJson, statusOf, type BoardResponse } from './http/respond.js';
+import type { BoardResponse } from './http/respond.js';
 
 /** The longest reason of a viewer. The addition of the board must fit beside it. */
 const LONGEST_REASON = 500;
@@ -29,22 +28,14 @@ export class LockBoardActionsController {
     }));
   }
 
-  /** The page shows why it has failed. */
   private async carryOut(
     request: BoardRequest,
     response: BoardResponse,
     action: (wish: Wish) => Promise<object>,
   ): Promise<void> {
     const wish = await this.wishOf(request);
-    try {
-      const done = await action(wish);
-      this.board.endWhereClosing(response);
-      respondJson(response, done);
-      wish.instance.feed.hurry();
-    } catch (error) {
-      this.board.endWhereClosing(response);
-      respondJson(response, { message: failureOf(error) }, statusOf(error));
-    }
+    await this.board.answer(response, () => action(wish));
+    wish.instance.feed.hurry();
   }
 
   /**

@@ -16,7 +16,7 @@ const USUAL = {
 /** Events that an operator may want to see in the log. */
 export type UnusualEvent = Exclude<LockEvent, { type: keyof typeof USUAL }>;
 
-const isUnusual = (event: LockEvent): event is UnusualEvent => !Object.hasOwn(USUAL, event.type);
+export const isUnusual = (event: LockEvent): event is UnusualEvent => !Object.hasOwn(USUAL, event.type);
 
 /** Listeners run outside all scopes, because an event may occur in the scope of any lock. */
 export class EventStream extends Subject<LockEvent> {

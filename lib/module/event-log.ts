@@ -9,7 +9,11 @@ import { inQuotes, onOneLine } from '../runtime/text.js';
  * One line per event that matters to an operator.
  * @param ranOut a fixed lease has come to the end that its caller had chosen
  */
-export function logEvent(logger: Logger, event: UnusualEvent, ranOut: boolean): void {
+export function logEvent(
+  logger: Pick<Logger, 'log' | 'warn' | 'error'>,
+  event: UnusualEvent,
+  ranOut: boolean,
+): void {
   switch (event.type) {
     case 'lost':
       logger[ranOut ? 'warn' : 'error'](

@@ -1,4 +1,4 @@
-import type { BoardState, BoardUpdate } from '../view/wire.js';
+import type { BoardState, BoardUpdate } from '../feed/wire.js';
 
 /** The server sends something every 5 s. After so many ms without anything the connection is taken for dead. */
 const SILENCE = 15_000;
@@ -11,93 +11,65 @@ const LONGEST_PAUSE = 10_000;
  */
 const HIDDEN = 5_000;
 
-export interface Listener {
+interface Listener {
   state(state: BoardState): void;
   update(update: BoardUpdate): void;
-  /** The connection is lost, and is tried again. @param isRefused the server has answered something else */
-  cut(isRefused: boolean): void;
+  /** The connection is lost, and is tried again. `refused`: the server has answered something else. */
+  cut(how: 'lost' | 'refused'): void;
 }
 
-/** The events of the server. Reconnects after each cut, and gets the whole state. */
-export class Connection {
-  private source: EventSource | undefined;
-  private silence = 0;
-  private retry = 0;
-  private hiding = 0;
-  private pause = FIRST_PAUSE;
+/** Listens to the events of the server while the tab is shown. Reconnects after each cut, and gets the whole state. */
+export function connect(url: string, listener: Listener): void {
+  let source: EventSource | undefined;
+  let pause = FIRST_PAUSE;
+  let timer = 0;
+  let hiding = 0;
 
-  constructor(
-    private readonly url: string,
-    private readonly listener: Listener,
-  ) {
-    document.addEventListener('visibilitychange', () => {
-      this.follow();
-    });
-    window.addEventListener('online', () => {
-      if (this.source !== undefined || !document.hidden) this.open();
-    });
-    window.addEventListener('pagehide', () => {
-      this.close();
-    });
-    // A tab that is opened behind another one is hidden from the start, without an event for it.
-    window.addEventListener('pageshow', () => {
-      this.follow();
-    });
-  }
-
-  /** Closes the connection while the tab stays hidden, and opens it when the tab is shown. A tab that is opened hidden waits for that. */
-  follow(): void {
-    clearTimeout(this.hiding);
-    if (document.hidden)
-      this.hiding = window.setTimeout(() => {
-        this.close();
-      }, HIDDEN);
-    else if (this.source === undefined) this.open();
-  }
-
-  private open(): void {
-    this.close();
-    const source = (this.source = new EventSource(this.url));
-    source.addEventListener('state', ({ data }: MessageEvent<string>) => {
-      this.pause = FIRST_PAUSE;
-      this.received();
-      this.listener.state(JSON.parse(data) as BoardState);
-    });
-    source.addEventListener('update', ({ data }: MessageEvent<string>) => {
-      this.received();
-      this.listener.update(JSON.parse(data) as BoardUpdate);
-    });
-    source.addEventListener('error', () => {
-      // A browser tries again by itself unless the answer is no stream of events.
-      this.lost(source.readyState === EventSource.CLOSED);
-    });
-    this.received();
-  }
-
-  private close(): void {
-    this.source?.close();
-    this.source = undefined;
-    clearTimeout(this.silence);
-    clearTimeout(this.retry);
-  }
-
-  private received(): void {
-    clearTimeout(this.silence);
-    this.silence = window.setTimeout(() => {
-      this.lost();
-    }, SILENCE);
-  }
-
+  const close = () => {
+    source?.close();
+    source = undefined;
+    clearTimeout(timer);
+  };
   /** Not left to the browser, which gives up after an answer that is none, such as that of a proxy. */
-  private lost(isRefused = false): void {
-    this.close();
-    this.listener.cut(isRefused);
-    this.retry = window.setTimeout(
-      () => {
-        this.open();
-      },
-      this.pause * (0.5 + Math.random()),
-    );
-    this.pause = Math.min(this.pause * 2, LONGEST_PAUSE);
-  }
+  const lost = (how: 'lost' | 'refused') => {
+    close();
+    listener.cut(how);
+    timer = window.setTimeout(open, pause * (0.5 + Math.random()));
+    pause = Math.min(pause * 2, LONGEST_PAUSE);
+  };
+  const received = () => {
+    clearTimeout(timer);
+    timer = window.setTimeout(lost, SILENCE, 'lost');
+  };
+  const open = () => {
+    close();
+    const opened = (source = new EventSource(url));
+    opened.addEventListener('state', ({ data }: MessageEvent<string>) => {
+      pause = FIRST_PAUSE;
+      received();
+      listener.state(JSON.parse(data) as BoardState);
+    });
+    opened.addEventListener('update', ({ data }: MessageEvent<string>) => {
+      received();
+      listener.update(JSON.parse(data) as BoardUpdate);
+    });
+    opened.addEventListener('error', () => {
+      // A browser tries again by itself unless the answer is no stream of events.
+      lost(opened.readyState === EventSource.CLOSED ? 'refused' : 'lost');
+    });
+    received();
+  };
+  const follow = () => {
+    clearTimeout(hiding);
+    if (document.hidden) hiding = window.setTimeout(close, HIDDEN);
+    else if (source === undefined) open();
+  };
+  document.addEventListener('visibilitychange', follow);
+  window.addEventListener('online', () => {
+    if (!document.hidden) open();
+  });
+  window.addEventListener('pagehide', close);
+  // A tab that is opened behind another one is hidden from the start, without an event for it.
+  window.addEventListener('pageshow', follow);
+  follow();
 }

@@ -1,61 +1,39 @@
-import { byId } from './elements.js';
+import { switchTheme } from './theme.js';
 
-export interface Commands {
-  move(by: number): void;
-  /** Closes an open dialog or panel. @returns whether one was open */
-  close(): boolean;
-  clearSearch(): void;
-  switchTheme(): void;
-  help(): void;
+interface Commands {
+  readonly move: (by: number) => void;
+  readonly close: () => void;
+  readonly clearSearch: () => void;
 }
 
 /** Keys that work outside of text fields. */
-export function listenToKeys(commands: Commands): void {
-  const keys: Readonly<Record<string, () => void>> = {
-    '/': () => {
-      byId('search').focus();
-    },
-    '?': () => {
-      commands.help();
-    },
-    t: () => {
-      commands.switchTheme();
-    },
-    ArrowDown: () => {
-      commands.move(1);
-    },
-    ArrowUp: () => {
-      commands.move(-1);
-    },
-    Home: () => {
-      commands.move(-Infinity);
-    },
-    End: () => {
-      commands.move(Infinity);
-    },
+export function listenToKeys({ move, close, clearSearch }: Commands): void {
+  const steps: Readonly<Record<string, number>> = {
+    ArrowDown: 1,
+    ArrowUp: -1,
+    Home: -Infinity,
+    End: Infinity,
   };
   document.addEventListener('keydown', (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
-    const { target, key } = event;
+    const { key } = event;
+    const target = event.target as HTMLElement;
     // A dialog has keys of its own.
-    if (document.querySelector('dialog[open]') !== null) return;
-    const isTyping = target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement;
-    if (key === 'Escape') {
-      if (isTyping) commands.clearSearch();
-      else commands.close();
-      return;
-    }
-    if (isTyping) {
-      if (key !== 'ArrowDown' && key !== 'Enter') return;
-      event.preventDefault();
-      commands.move(-Infinity);
-      return;
-    }
-    // What scrolls by itself keeps its arrows.
-    if (key.length > 1 && target instanceof Element && target.closest('.changes, .queue') !== null) return;
-    const command = keys[key];
-    if (command === undefined) return;
+    const isElsewhere = document.querySelector('dialog[open]') !== null || event.defaultPrevented;
+    if (event.ctrlKey || event.metaKey || event.altKey || isElsewhere) return;
+    const search = document.getElementById('search') as HTMLInputElement;
+    const isTyping = target === search;
+    if (key === 'Escape' && isTyping) {
+      search.value = '';
+      clearSearch();
+    } else if (key === 'Escape') close();
+    else if (isTyping && (key === 'ArrowDown' || key === 'Enter')) move(-Infinity);
+    // What takes keys or scrolls by itself keeps them.
+    else if (isTyping || target.closest('select, .changes, .queue') !== null) return;
+    else if (key in steps) move(steps[key] ?? 0);
+    else if (key === '/') search.focus();
+    else if (key === '?') (document.getElementById('help') as HTMLDialogElement).showModal();
+    else if (key === 't') switchTheme();
+    else return;
     event.preventDefault();
-    command();
   });
 }

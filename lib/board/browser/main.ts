@@ -1,6 +1,7 @@
-import { startBoard } from './board.js';
 import { applyTheme } from './theme.js';
+import { Page } from './page.js';
 
 applyTheme();
-if (document.readyState === 'loading') document.addEventListener('DOMContentLoaded', startBoard);
-else startBoard();
+document.addEventListener('DOMContentLoaded', () => {
+  new Page().begin();
+});

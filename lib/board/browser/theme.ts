@@ -1,37 +1,22 @@
 const KEY = 'locks-board-theme';
+const { dataset } = document.documentElement;
 
-/** A browser may deny it. */
-function remembered(): string | null {
-  try {
-    return localStorage.getItem(KEY);
-  } catch {
-    return null;
-  }
-}
-
-function remember(theme: string): void {
-  try {
-    localStorage.setItem(KEY, theme);
-  } catch {
-    // It holds until the page is left.
-  }
-}
-
-const set = (theme: string): void => {
-  document.documentElement.dataset.theme = theme;
-};
-
-/** Before anything is drawn. */
+/** The theme that a viewer has chosen, before anything is drawn. A browser may deny it. */
 export function applyTheme(): void {
-  const theme = remembered();
-  if (theme === 'light' || theme === 'dark') set(theme);
+  try {
+    const theme = localStorage.getItem(KEY);
+    if (theme === 'light' || theme === 'dark') dataset.theme = theme;
+  } catch {
+    // It is the one of the system then.
+  }
 }
 
 export function switchTheme(): void {
-  const isDark =
-    (document.documentElement.dataset.theme ??
-      (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light')) === 'dark';
-  const theme = isDark ? 'light' : 'dark';
-  set(theme);
-  remember(theme);
+  const ofSystem = matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light';
+  dataset.theme = (dataset.theme ?? ofSystem) === 'dark' ? 'light' : 'dark';
+  try {
+    localStorage.setItem(KEY, dataset.theme);
+  } catch {
+    // It holds until the page is left.
+  }
 }

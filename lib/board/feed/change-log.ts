@@ -1,33 +1,41 @@
-import type { BoardChange } from '../view/wire.js';
-import type { Change } from './difference.js';
+import type { LockEvent } from '../../api/events.js';
+import { isUnusual } from '../../client/event-stream.js';
+import { logEvent } from '../../module/event-log.js';
+import { MOST_CHANGES, type BoardChange } from './wire.js';
 
-/** How many changes are kept. */
-const MOST = 200;
 /** How long the text of one may be: a message of a server may be long. */
 const LONGEST = 500;
 
 /** The last changes, the newest last. */
 export class ChangeLog {
-  private readonly kept: BoardChange[] = [];
   private lastId = 0;
+  /** Another list after each change. */
+  all: readonly BoardChange[] = [];
 
-  get all(): readonly BoardChange[] {
-    return this.kept;
+  add(...changes: readonly Omit<BoardChange, 'id'>[]): void {
+    const added = changes.map((change) => {
+      const isLong = change.text.length > LONGEST;
+      return {
+        ...change,
+        text: isLong ? `${change.text.slice(0, LONGEST)}…` : change.text,
+        id: ++this.lastId,
+      };
+    });
+    this.all = [...this.all, ...added].slice(-MOST_CHANGES);
   }
 
-  /** The number of the newest. */
-  get last(): number {
-    return this.lastId;
-  }
-
-  add(change: Change): void {
-    const text = change.text.length > LONGEST ? `${change.text.slice(0, LONGEST)}…` : change.text;
-    this.kept.push({ ...change, text, id: ++this.lastId });
-    if (this.kept.length > MOST) this.kept.shift();
-  }
-
-  /** Those after the one with this number. */
-  since(id: number): readonly BoardChange[] {
-    return this.kept.filter((change) => change.id > id);
+  /** An event of this process, in the words of its log. The others are seen in the store anyway. */
+  told(event: LockEvent): void {
+    const { type } = event;
+    const name = 'name' in event ? event.name : '';
+    const add = (tone: BoardChange['tone']) => (text: string) => {
+      this.add({ at: Date.now(), type: type.replaceAll('-', ' '), tone, name, text });
+    };
+    if (type === 'timed-out')
+      add('note')(
+        `after ${(event.waited / 1_000).toFixed(1)} s, held by ${event.holderLabel ?? event.holder ?? 'no process known'}`,
+      );
+    else if (isUnusual(event))
+      logEvent({ log: add('calm'), warn: add('note'), error: add('bad') }, event, false);
   }
 }

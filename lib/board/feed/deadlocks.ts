@@ -1,10 +1,7 @@
 import { now } from '../../client/holding/deadline.js';
-import type { DeadlockStep } from '../../api/deadlock.js';
 import type { ServiceState } from '../../module/service-state.js';
-import type { BoardDeadlock, BoardLock } from '../view/wire.js';
+import type { BoardDeadlock, BoardLock } from './wire.js';
 
-/** How many of the past are kept. */
-const MOST = 20;
 /** A deadlock is looked for among so many locks that are waited for: each is a question to the store. */
 const MOST_LOCKS = 64;
 /** A wait of so many ms is worth the question. */
@@ -12,42 +9,25 @@ const LONG = 1_000;
 /** How often it is looked for, ms. */
 const PAUSE = 1_000;
 
-/** The present deadlocks of all processes, and the last ones that this process was part of. */
+/** The present deadlocks of all processes. */
 export class Deadlocks {
-  private past: readonly BoardDeadlock[] = [];
-  private standing: readonly BoardDeadlock[] = [];
+  standing: readonly BoardDeadlock[] = [];
   private lookAt = -Infinity;
 
   constructor(private readonly state: ServiceState | undefined) {}
 
-  /** Those that stand first, then the newest. */
-  get all(): readonly BoardDeadlock[] {
-    const standing = new Set(this.standing.map(keyOf));
-    return [...this.standing, ...this.past.filter((deadlock) => !standing.has(keyOf(deadlock)))];
-  }
-
-  /** This process has reported a deadlock, as all of its members do. */
-  told(cycle: readonly DeadlockStep[], isBroken: boolean): void {
-    const told: BoardDeadlock = { at: Date.now(), cycle, state: isBroken ? 'broken' : 'told' };
-    const same = this.past.find((other) => keyOf(other) === keyOf(told) && told.at - other.at < LONG);
-    const past = this.past.filter((other) => other !== same);
-    this.past = [same?.state === 'broken' ? same : told, ...past].slice(0, MOST);
-  }
-
   /** Looks for present deadlocks. @throws the error of the store */
-  async look(locks: Iterable<BoardLock>, at: number): Promise<void> {
+  async look(locks: readonly BoardLock[], at: number): Promise<void> {
     if (now() < this.lookAt) return;
-    const waited = [...locks].filter(({ waiting, holders }) => waiting > 0 && holders.length > 0);
-    const long = waited.filter(({ waitingSince }) => waitingSince === null || at - waitingSince >= LONG);
-    const names = long.slice(0, MOST_LOCKS).map(({ name }) => name);
-    if (names.length === 0) {
-      this.standing = [];
-      return;
-    }
-    this.lookAt = now() + PAUSE;
-    const cycles = (await this.state?.lookForDeadlocks(names)) ?? [];
-    this.standing = cycles.map((cycle) => {
-      const found: BoardDeadlock = { at, cycle, state: 'stands' };
+    const names = locks
+      .filter(({ waiting, holders }) => waiting > 0 && holders.length > 0)
+      .filter(({ waitingSince }) => waitingSince === null || at - waitingSince >= LONG)
+      .slice(0, MOST_LOCKS)
+      .map(({ name }) => name);
+    if (names.length > 0) this.lookAt = now() + PAUSE;
+    const cycles = names.length > 0 ? await this.state?.lookForDeadlocks(names) : [];
+    this.standing = (cycles ?? []).map((cycle) => {
+      const found = { at, cycle };
       return this.standing.find((other) => keyOf(other) === keyOf(found)) ?? found;
     });
   }
@@ -55,7 +35,4 @@ export class Deadlocks {
 
 /** The members, whichever comes first. */
 const keyOf = ({ cycle }: BoardDeadlock): string =>
-  cycle
-    .map(({ name, process }) => JSON.stringify([name, process]))
-    .sort()
-    .join();
+  JSON.stringify(cycle.map(({ name, process }) => [name, process].join('\n')).sort());

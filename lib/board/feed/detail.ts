@@ -1,9 +1,11 @@
 import type { LockService } from '../../module/lock-service.js';
-import type { BoardDetail } from '../view/wire.js';
+import type { BoardDetail, BoardLock, BoardWaits } from './wire.js';
 
 /** How long an answer serves further viewers, ms. */
 const FRESH = 500;
-const MOST_KEPT = 100;
+const MOST_KEPT = 200;
+/** Among so many locks the waits of one process are looked for: each is a question to the store. */
+const MOST_LOCKS = 64;
 
 /** Looks at single locks, for viewers that have opened one. */
 export class Details {
@@ -16,38 +18,26 @@ export class Details {
     const known = this.kept.get(name);
     const at = Date.now();
     if (known !== undefined && Math.abs(at - known.at) < FRESH) return known.detail;
-    const detail = this.look(name);
+    const detail = this.service.inspect(name).then((lock) => ({ at: Date.now(), lock }));
     if (this.kept.size >= MOST_KEPT) this.kept.clear();
     this.kept.set(name, { at, detail });
     return detail;
   }
 
-  private async look(name: string): Promise<BoardDetail> {
-    const state = await this.service.inspect(name);
-    const at = Date.now();
-    if (state === null) return { at, name, lock: null };
-    const { kind, holders, queue, fencingToken, waiters } = state;
-    return {
-      at,
-      name,
-      lock: {
-        kind,
-        token: fencingToken ?? null,
-        holders: holders.map(({ label, owner, mode, since, remainingTime }) => ({
-          label: label ?? null,
-          owner,
-          mode,
-          since: since?.getTime() ?? null,
-          until: remainingTime === Infinity ? null : at + remainingTime,
-        })),
-        queue: queue.map(({ label, owner, mode, since }) => ({
-          label: label ?? null,
-          owner,
-          mode,
-          since: since.getTime(),
-        })),
-        listeners: kind === 'lock' ? Math.max(0, waiters.processes - queue.length) : 0,
-      },
-    };
+  /**
+   * What the process with this label waits for.
+   * @throws what `inspect` throws
+   */
+  async waitsOf(label: string, locks: readonly BoardLock[]): Promise<BoardWaits> {
+    const waited = locks
+      .filter(({ waiting }) => waiting > 0)
+      .sort((a, b) => (a.waitingSince ?? 0) - (b.waitingSince ?? 0))
+      .slice(0, MOST_LOCKS);
+    const details = await Promise.all(waited.map(({ name }) => this.of(name)));
+    const waits = details.flatMap(({ lock }) => {
+      const waiter = lock?.queue.find((one) => one.label === label);
+      return lock && waiter ? [{ name: lock.name, since: waiter.since.getTime() }] : [];
+    });
+    return { waits };
   }
 }

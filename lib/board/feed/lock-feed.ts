@@ -3,25 +3,15 @@ import { idleTimerAt, now } from '../../client/holding/deadline.js';
 import { Seen } from '../../client/seen.js';
 import type { LockService } from '../../module/lock-service.js';
 import { stateOf } from '../../module/service-state.js';
-import type {
-  BoardElection,
-  BoardHealth,
-  BoardOwn,
-  BoardProblem,
-  BoardState,
-  BoardUpdate,
-} from '../view/wire.js';
 import { ChangeLog } from './change-log.js';
-import { changesBetween, differenceOf } from './difference.js';
 import { Deadlocks } from './deadlocks.js';
-import { electionsOf } from './elections.js';
+import { changesBetween, differenceOf } from './difference.js';
 import { failureOf } from './failure.js';
-import { boardHealthOf } from '../view/health.js';
-import { changeOf } from '../view/own-events.js';
+import { Groups } from './groups.js';
 import { pauseAfter } from './pause.js';
 import { type Snapshot, takeSnapshot } from './snapshot.js';
-import { eventOf, type Viewer, Viewers } from './viewers.js';
-import { oncePer } from '../once-per.js';
+import { type Viewer, Viewers } from './viewers.js';
+import type { BoardState } from './wire.js';
 
 /** How often the health is asked for, ms. */
 const HEALTH = 5_000;
@@ -30,38 +20,24 @@ const SLOW = 3_000;
 /** A look that comes later than this, in ms, reports no changes: their moments are not known. */
 const GAP = 10_000;
 
-export interface FeedOptions {
-  readonly instance: string;
-  readonly instances: readonly string[];
-  readonly writable: boolean;
+type FeedOptions = Pick<BoardState, 'instance' | 'instances' | 'writable'> & {
   readonly limit: number;
   readonly interval: number;
-}
-
-const stateEventOf = oncePer((state: BoardState) => eventOf('state', state));
-
-const NOTHING: BoardOwn = { held: 0, waiting: 0 };
+};
 
 /**
  * Follows the locks of one LockService for all viewers together: one look at the store at a time, the next one after a pause,
- * and none while no viewer is there.
+ * and none while no viewer is there. Each look makes the state anew, which is the same object for all until the next one.
  */
 export class LockFeed {
-  private readonly viewers = new Viewers(() => stateEventOf(this.present));
+  private readonly viewers = new Viewers(() => this.shown);
   private readonly log = new ChangeLog();
+  private readonly groups = new Groups();
   private readonly requests = new Seen();
+  private readonly deadlocks: Deadlocks;
   private readonly listening: Subscription;
   private snapshot: Snapshot | undefined;
-  /** What viewers that come now are told; undefined after a change. */
-  private shown: BoardState | undefined;
-  private problem: BoardProblem | null = null;
-  private health: BoardHealth | null = null;
-  private own: BoardOwn = NOTHING;
-  private elections: readonly BoardElection[] = [];
-  private readonly deadlocks: Deadlocks;
-  /** The state that viewers have, as JSON: equal parts are not sent again. */
-  private readonly told = new Map<string, string>();
-  private toldChange = 0;
+  private shown: BoardState;
   private reading: Promise<void> | undefined;
   private lookBegan = 0;
   private readAt = -Infinity;
@@ -77,15 +53,18 @@ export class LockFeed {
     private readonly service: LockService,
     private readonly options: FeedOptions,
   ) {
+    const { instance, instances, writable } = options;
     this.deadlocks = new Deadlocks(stateOf(service));
+    this.shown = {
+      ...{ at: Date.now(), instance, instances, writable, label: '', locks: [], more: false, groups: [] },
+      ...{ problem: null, health: null, elections: [], deadlocks: [], changes: [] },
+    };
     this.listening = service.events$.subscribe((event) => {
+      this.groups.told(event);
+      if (event.type === 'disconnected') this.healthAt = -Infinity;
       if (event.type === 'reconnected') this.hurry();
       // A request may ask hundreds of readers of this process.
-      if (event.type === 'release-requested' && !this.requests.add(event.request)) return;
-      const change = changeOf(event);
-      if (change === undefined) return;
-      this.log.add(change);
-      if (event.type === 'deadlock') this.deadlocks.told(event.cycle, event.broken);
+      if (event.type !== 'release-requested' || this.requests.add(event.request)) this.log.told(event);
     });
   }
 
@@ -97,84 +76,52 @@ export class LockFeed {
   /** The present state. If it is older than an interval, reads the store first, for at most `patience` ms. */
   async state(patience = 2_000): Promise<BoardState> {
     const isOld = now() - this.readAt >= this.options.interval && this.timer === undefined;
-    if (this.snapshot === undefined || isOld) await this.readWithin(patience);
-    return this.present;
-  }
-
-  /** The present state, without a look at the store: the same object until something changes. */
-  private get present(): BoardState {
-    return (this.shown ??= this.stateNow());
-  }
-
-  private stateNow(): BoardState {
-    const { instance, instances, writable } = this.options;
-    const { snapshot, problem, health, own, elections, log } = this;
-    const deadlocks = this.deadlocks.all;
-    return {
-      at: Date.now(),
-      ...{ instance, instances, writable, label: this.label },
-      locks: [...(snapshot?.locks.values() ?? [])],
-      more: snapshot?.more ?? false,
-      ...{ problem, health, own, elections, deadlocks },
-      changes: log.all.filter(({ id }) => id <= this.toldChange),
-    };
+    if (this.snapshot !== undefined && !isOld) return this.shown;
+    let timer: NodeJS.Timeout | undefined;
+    const tooLate = new Promise<void>((resolve) => {
+      timer = idleTimerAt(now() + patience, resolve);
+    }).then(() => {
+      this.isSlow();
+    });
+    await Promise.race([this.read(), tooLate]);
+    clearTimeout(timer);
+    return this.shown;
   }
 
   /** Tells the viewer all that is known, and what changes from then on. */
   add(viewer: Viewer): void {
-    if (this.isClosed) {
-      viewer.end();
-      return;
-    }
-    this.viewers.add(viewer);
+    if (this.isClosed) viewer.end();
+    else this.viewers.add(viewer);
     if (this.timer === undefined && this.reading === undefined) this.schedule(0);
   }
 
   remove(viewer: Viewer): void {
     this.viewers.remove(viewer);
-    if (this.viewers.size > 0) return;
-    clearTimeout(this.timer);
-    this.timer = undefined;
+    if (this.viewers.size === 0) this.schedule(undefined);
   }
 
   /** The locks are looked at again at once: a viewer has changed something. */
   hurry(): void {
-    if (this.viewers.size === 0) return;
     this.isOvertaken = this.reading !== undefined;
-    clearTimeout(this.timer);
-    this.timer = undefined;
-    if (!this.isOvertaken) this.schedule(0);
+    this.schedule(this.isOvertaken ? undefined : 0);
   }
 
   close(): void {
     this.isClosed = true;
     this.listening.unsubscribe();
-    clearTimeout(this.timer);
     this.viewers.end();
+    this.schedule(undefined);
   }
 
-  private get label(): string {
-    return stateOf(this.service)?.settings.label ?? '';
-  }
-
-  private schedule(pause: number): void {
+  /** The next look, if there are viewers. @param pause undefined for none */
+  private schedule(pause: number | undefined): void {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    if (pause === undefined || this.viewers.size === 0) return;
     this.timer = idleTimerAt(now() + pause, () => {
       this.timer = undefined;
       void this.read();
     });
-  }
-
-  private async readWithin(patience: number): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    const reading = this.read();
-    const tooLate = new Promise<void>((resolve) => {
-      timer = idleTimerAt(now() + patience, () => {
-        this.isSlow();
-        resolve();
-      });
-    });
-    await Promise.race([reading, tooLate]);
-    clearTimeout(timer);
   }
 
   /** One look at a time, for all that ask, and the next one after a pause while viewers are there. Never rejects. */
@@ -183,10 +130,10 @@ export class LockFeed {
     this.reading ??= this.look().finally(() => {
       this.reading = undefined;
       this.readAt = now();
-      const { interval } = this.options;
-      this.pause = this.isOvertaken ? 0 : pauseAfter(this.readAt - begunAt, interval, this.problem !== null);
+      const hasFailed = this.shown.problem !== null;
+      this.pause = this.isOvertaken ? 0 : pauseAfter(this.readAt - begunAt, this.options.interval, hasFailed);
       this.isOvertaken = false;
-      if (this.viewers.size > 0 && this.timer === undefined) this.schedule(this.pause);
+      if (this.timer === undefined) this.schedule(this.pause);
     });
     return this.reading;
   }
@@ -195,67 +142,71 @@ export class LockFeed {
     this.lookBegan = Date.now();
     const slow = idleTimerAt(now() + SLOW, () => {
       this.isSlow();
-      this.tell({ at: Date.now() });
     });
-    const before = this.snapshot;
-    let update: BoardUpdate = { at: Date.now() };
+    const health = this.health();
     try {
-      const health = this.lookAtHealth();
-      const { limit } = this.options;
-      const leaseTime = stateOf(this.service)?.settings.leaseTime ?? Infinity;
-      const snapshot = await takeSnapshot(this.service, limit, before, leaseTime);
-      this.own = stateOf(this.service)?.counts() ?? NOTHING;
-      this.elections = await electionsOf(stateOf(this.service));
-      await this.deadlocks.look(snapshot.locks.values(), snapshot.at);
-      if (before !== undefined && this.lookBegan - before.at < this.pause + GAP)
-        for (const change of changesBetween(before, snapshot)) this.log.add(change);
-      const { set, gone } = differenceOf(before, snapshot);
-      update = { at: snapshot.at, ...(set.length > 0 ? { set } : {}), ...(gone.length > 0 ? { gone } : {}) };
-      this.snapshot = snapshot;
-      this.problem = null;
-      await health;
+      this.show({ ...(await this.seen()), problem: null });
     } catch (error) {
-      this.failed(failureOf(error));
+      const { problem } = this.shown;
+      const since = problem?.kind === 'failed' ? problem.since : Date.now();
+      const seen = this.snapshot?.at ?? null;
+      this.show({
+        problem: { kind: 'failed', since, seen, message: failureOf(error) },
+      });
     }
     clearTimeout(slow);
-    this.tell(update);
+    const answer = await health;
+    if (answer !== this.shown.health) this.show({ health: answer });
   }
 
-  /** Never rejects. */
-  private async lookAtHealth(): Promise<void> {
-    if (now() < this.healthAt) return;
+  /** All that a look at the locks tells. @throws the error of the store */
+  private async seen(): Promise<Partial<BoardState>> {
+    const { service, groups, snapshot: before } = this;
+    const snapshot = await takeSnapshot(service, this.options.limit, before, (name) => groups.groupOf(name));
+    const { at, more } = snapshot;
+    const locks = [...snapshot.locks.values()];
+    await this.deadlocks.look(locks, at);
+    if (before !== undefined && this.lookBegan - before.at < this.pause + GAP)
+      this.log.add(
+        ...changesBetween(before, snapshot, ({ name }, { since }) => {
+          if (since !== null) groups.sawEnd(name, (before.at + at) / 2 - since);
+        }),
+      );
+    this.snapshot = snapshot;
+    const elections = (stateOf(service)?.elections() ?? []).map(({ name }) => name).sort();
+    return { at, locks, more, elections, groups: groups.all(), deadlocks: this.deadlocks.standing };
+  }
+
+  /** Asked for now and then, and at each look while something is wrong. Never rejects. */
+  private async health(): Promise<BoardState['health']> {
+    if (now() < this.healthAt && this.shown.problem === null) return this.shown.health;
     this.healthAt = now() + HEALTH;
-    this.health = boardHealthOf(await this.service.health());
-  }
-
-  private failed(message: string): void {
-    const since = this.problem?.kind === 'failed' ? this.problem.since : Date.now();
-    this.problem = { kind: 'failed', since, seen: this.snapshot?.at ?? null, message };
+    const { status, nodes, warnings } = await this.service.health();
+    return { status, nodes, warnings };
   }
 
   /** A look that does not end is slow. That the store does not answer is known when it fails. */
   private isSlow(): void {
-    if (this.problem !== null) return;
-    this.problem = { kind: 'slow', since: this.lookBegan, seen: this.snapshot?.at ?? null, message: '' };
-    this.shown = undefined;
+    const seen = this.snapshot?.at ?? null;
+    if (this.shown.problem === null)
+      this.show({ problem: { kind: 'slow', since: this.lookBegan, seen, message: '' } });
   }
 
-  /** Adds what else is new. */
-  private tell(update: BoardUpdate): void {
-    const { problem, health, own, elections } = this;
-    const deadlocks = this.deadlocks.all;
-    const more = this.snapshot?.more ?? false;
-    const fresh: Record<string, unknown> = {};
-    for (const [field, value] of Object.entries({ more, problem, health, own, elections, deadlocks })) {
-      const json = JSON.stringify(value);
-      if (this.told.get(field) !== json) fresh[field] = value;
-      this.told.set(field, json);
-    }
-    this.shown = undefined;
-    const changes = this.log.since(this.toldChange);
-    this.toldChange = this.log.last;
-    if (changes.length > 0) fresh.changes = changes;
-    const whole: BoardUpdate = { ...update, ...fresh };
-    if (Object.keys(whole).length > 1) this.viewers.tell(whole);
+  /** Makes the state that all viewers see from now on, and tells those that are there how it differs. */
+  private show(parts: Partial<BoardState>): void {
+    const before = this.shown;
+    const label = stateOf(this.service)?.settings.label ?? '';
+    this.shown = { ...before, at: Date.now(), label, ...parts, changes: this.log.all };
+    if (this.viewers.size === 0) return;
+    const { at, locks, changes, ...rest } = this.shown;
+    const last = before.changes.at(-1)?.id ?? 0;
+    const lists = { ...differenceOf(before.locks, locks), changes: changes.filter(({ id }) => id > last) };
+    const isNew = ([part, value]: [string, unknown]) =>
+      JSON.stringify(value) !== JSON.stringify(before[part as keyof BoardState]);
+    const fresh = [
+      ...Object.entries(lists).filter(([, list]) => list.length > 0),
+      ...Object.entries(rest).filter(isNew),
+    ];
+    if (fresh.length > 0) this.viewers.tell({ at, ...(Object.fromEntries(fresh) as Partial<BoardState>) });
   }
 }

@@ -1,8 +1,8 @@
+import type { LockSummary } from '../../api/lock-summary.js';
 import type { LockService } from '../../module/lock-service.js';
 import { stateOf } from '../../module/service-state.js';
-import type { LockSummary } from '../../api/lock-summary.js';
-import type { BoardHolder, BoardLock } from '../view/wire.js';
-import { pairsOf, steady } from './pairs.js';
+import { pairsOf, steady } from './difference.js';
+import type { BoardHolder, BoardLock } from './wire.js';
 
 /** The locks of one look at the store. */
 export interface Snapshot {
@@ -11,31 +11,33 @@ export interface Snapshot {
   readonly more: boolean;
 }
 
-/** A hold that has been prolonged since the look before has so many ms less than its lease at most. */
-const RENEWED_WITHIN = 1_500;
-
 const PAGE = 1_000;
+/** A renewed lease has two thirds of its time left at least. Less than this share has one that nothing renews. */
+const SHARE = 0.55;
+/** ms by which the answers of two looks, and two clocks, may differ. */
+const SLACK = 1_000;
 
-/** @param before the look before */
+/**
+ * @param before the look before
+ * @param groupOf the group of the lock with this name
+ */
 export async function takeSnapshot(
   service: LockService,
   limit: number,
   before: Snapshot | undefined,
-  leaseTime: number,
+  groupOf: (name: string) => string,
 ): Promise<Snapshot> {
   const locks = new Map<string, BoardLock>();
   let cursor: string | null | undefined;
   do {
-    const page = await service.list({
-      // One more than is shown tells whether there are more.
-      limit: Math.min(PAGE, limit + 1 - locks.size),
-      cursor: cursor ?? undefined,
-    });
+    // One more than is shown tells whether there are more.
+    const most = Math.min(PAGE, limit + 1 - locks.size);
+    const page = await service.list({ limit: most, cursor: cursor ?? undefined });
     const at = Date.now();
     for (const summary of page.locks) {
-      const former = before?.locks.get(summary.name);
-      const lock = lockOf(summary, at, leaseTime);
-      locks.set(summary.name, steadyLock(withCallersHere(lock, service, at), former, at));
+      const { name } = summary;
+      const lock = lockOf(summary, groupOf(name), service, at);
+      locks.set(name, steadyLock(lock, before?.locks.get(name) ?? lock, leaseTimeOf(service), at));
     }
     cursor = page.cursor;
   } while (cursor !== null && locks.size <= limit);
@@ -44,71 +46,54 @@ export async function takeSnapshot(
   return { at: Date.now(), locks, more: beyond.length > 0 };
 }
 
-function lockOf(
-  { name, kind, holders, waiting, longestWait }: LockSummary,
-  at: number,
-  leaseTime: number,
-): BoardLock {
-  return {
-    name,
-    kind,
-    holders: holders.map(({ label, since, remaining }) => ({
-      label,
-      since: Number.isNaN(since) ? null : at - since,
-      until: remaining === Infinity ? null : at + remaining,
-      lease: remaining === Infinity ? null : firstLease(remaining, since, leaseTime),
-    })),
-    token: holders[0]?.fencingToken ?? 0,
-    waiting,
-    waitingSince: longestWait === null ? null : at - longestWait,
-  };
-}
+const leaseTimeOf = (service: LockService): number => stateOf(service)?.settings.leaseTime ?? 30_000;
 
 /**
  * The callers of this process that wait for a plain lock have one place in its queue together, or none if the lock goes from one
  * to the next. They count if they are more, or have waited for longer.
  */
-function withCallersHere(lock: BoardLock, service: LockService, at: number): BoardLock {
+function lockOf(
+  { name, kind, holders, waiting, longestWait }: LockSummary,
+  group: string,
+  service: LockService,
+  at: number,
+): BoardLock {
   const state = stateOf(service);
-  const waited = state?.longestWait(lock.name);
-  if (state === undefined || waited === undefined) return lock;
+  const wait = Math.max(longestWait ?? -1, state?.longestWait(name) ?? -1);
   return {
-    ...lock,
-    waiting: Math.max(lock.waiting, state.waitingFor(lock.name)),
-    waitingSince: Math.min(lock.waitingSince ?? Infinity, Math.round(at - waited)),
+    ...{ name, kind, group, passed: 0 },
+    holders: holders.map(({ label, since, remaining }) => ({
+      ...{ label, lease: null, fixed: false },
+      since: Number.isNaN(since) ? null : at - since,
+      until: remaining === Infinity ? null : at + remaining,
+    })),
+    token: holders[0]?.fencingToken ?? 0,
+    waiting: Math.max(waiting, state?.waitingFor(name) ?? 0),
+    waitingSince: wait < 0 ? null : Math.round(at - wait),
   };
-}
-
-/**
- * How long the lease of a hold is, as far as one look can tell: for one that has been renewed the lease time of this process, for
- * one that cannot have been the time since it began and the time that is left.
- */
-function firstLease(remaining: number, since: number, leaseTime: number): number {
-  const whole = Number.isNaN(since) ? remaining : since + remaining;
-  return Math.max(remaining, Math.min(whole, leaseTime));
 }
 
 /** The lock with the moments of the look before, if they are the same ones: an unchanged lock is not sent again. */
-function steadyLock(lock: BoardLock, former: BoardLock | undefined, at: number): BoardLock {
-  if (former === undefined) return lock;
+function steadyLock(lock: BoardLock, former: BoardLock, leaseTime: number, at: number): BoardLock {
   const pairs = pairsOf(former, lock);
-  const holders = lock.holders.map((holder) => {
-    const before = pairs.get(holder);
-    return before === undefined ? holder : steadyHolder(holder, before, at);
-  });
-  return { ...lock, holders, waitingSince: steady(lock.waitingSince, former.waitingSince) };
+  const waitingSince = steady(lock.waitingSince, former.waitingSince);
+  const isSameWait = waitingSince !== null && waitingSince === former.waitingSince;
+  const passed = isSameWait ? former.passed + Math.max(0, lock.token - former.token) : 0;
+  const holders = lock.holders.map((holder) =>
+    steadyHolder(holder, pairs.get(holder) ?? holder, leaseTime, at),
+  );
+  return { ...lock, holders, waitingSince, passed };
 }
 
-function steadyHolder(holder: BoardHolder, former: BoardHolder, at: number): BoardHolder {
+function steadyHolder(holder: BoardHolder, former: BoardHolder, leaseTime: number, at: number): BoardHolder {
   const until = steady(holder.until, former.until);
-  // A hold that was prolonged shows its whole lease.
-  const isRenewed = until !== null && former.until !== null && until > former.until;
-  const lease = holder.lease === null || former.lease === null ? holder.lease : former.lease;
-  const left = until === null ? 0 : until - at;
-  return {
-    label: holder.label,
-    since: steady(holder.since ?? former.since, former.since),
-    until,
-    lease: isRenewed && lease !== null ? Math.max(left, Math.min(lease, left + RENEWED_WITHIN)) : lease,
-  };
+  const since = steady(holder.since ?? former.since, former.since);
+  const left = until === null ? Infinity : until - at;
+  const lease = until !== null && former.until !== null && until > former.until ? left : former.lease;
+  // Before a renewal has been seen, a lease is taken for one of the length that this process gives.
+  const span = lease ?? leaseTime;
+  const whole = since === null || until === null ? Infinity : until - since;
+  const isOther = lease === null && (left > span + SLACK || whole < span - SLACK);
+  const fixed = until !== null && (isOther || left < span * SHARE - SLACK);
+  return { label: holder.label, since, until, lease, fixed };
 }

@@ -1,4 +1,5 @@
-import type { BoardState, BoardUpdate } from '../view/wire.js';
+import { oncePer } from '../once-per.js';
+import type { BoardState, BoardUpdate } from './wire.js';
 
 /** How often viewers get something, ms, so that a connection that is gone is noticed on both ends. */
 const BEAT = 5_000;
@@ -7,19 +8,28 @@ const MOST_AT_ONCE = 1_000_000;
 /** A short event takes as long as one of so many bytes. */
 const LEAST = 10_000;
 
-/** Receives the changes. */
+/** Receives server-sent events. */
 export interface Viewer {
-  /** @param events server-sent events, which belong together */
-  send(...events: readonly Buffer[]): void;
+  /** It has not read what it was sent. Once it has, it is added again. */
+  readonly isFull: boolean;
+  send(event: Buffer): void;
   /** There will be no more. */
   end(): void;
 }
 
-/** The bytes of a server-sent event. All viewers are sent the same ones, so that they are made and kept once. */
-export const eventOf = (type: 'state' | 'update', told: BoardState | BoardUpdate): Buffer =>
-  Buffer.from(`event: ${type}\ndata: ${JSON.stringify(told)}\n\n`);
+/** The state as JSON, which is made once for all that ask. It may stand in HTML: no tag begins in it. */
+export const textOf = oncePer((state: BoardState) =>
+  JSON.stringify(state).replaceAll('<', String.raw`\u003c`),
+);
 
-/** All viewers of one LockService. */
+const eventOf = (type: 'state' | 'update', json: string): Buffer =>
+  Buffer.from(`event: ${type}\ndata: ${json}\n\n`);
+const stateEventOf = oncePer((state: BoardState) => eventOf('state', textOf(state)));
+
+/**
+ * All viewers of one LockService. A viewer that reads more slowly than the events come misses some, and gets the whole state once it
+ * has read the sent part: nothing piles up.
+ */
 export class Viewers {
   private readonly viewers = new Set<Viewer>();
   /** The update that a viewer is about to be sent; undefined for the whole state. */
@@ -27,17 +37,17 @@ export class Viewers {
   private beating: NodeJS.Timeout | undefined;
   private sending: NodeJS.Immediate | undefined;
 
-  /** @param present gives an event with the whole state */
-  constructor(private readonly present: () => Buffer) {}
+  /** @param present gives the state */
+  constructor(private readonly present: () => BoardState) {}
 
   get size(): number {
     return this.viewers.size;
   }
 
-  /** Sends it the whole state, and then the changes. A viewer that has missed an update is added again. */
+  /** Sends it the whole state, and then the changes. */
   add(viewer: Viewer): void {
+    if (!this.viewers.has(viewer)) this.pending.set(viewer, undefined);
     this.viewers.add(viewer);
-    this.pending.set(viewer, undefined);
     this.sendSoon();
     this.beating ??= setInterval(() => {
       this.tell({ at: Date.now() });
@@ -54,8 +64,7 @@ export class Viewers {
 
   /** A viewer that has not been sent the update before gets the whole state in place of both. */
   tell(update: BoardUpdate): void {
-    if (this.viewers.size === 0) return;
-    const event = eventOf('update', update);
+    const event = eventOf('update', JSON.stringify(update));
     for (const viewer of this.viewers) this.pending.set(viewer, this.pending.has(viewer) ? undefined : event);
     this.sendSoon();
   }
@@ -77,16 +86,17 @@ export class Viewers {
   private send(): void {
     let sent = 0;
     for (const [viewer, update] of this.pending) {
+      if (viewer.isFull) continue;
       if (sent > MOST_AT_ONCE) {
         this.sendSoon();
         return;
       }
       this.pending.delete(viewer);
-      const event = update ?? this.present();
+      const event = update ?? stateEventOf(this.present());
       sent += Math.max(LEAST, event.length);
+      viewer.send(event);
       // The state is that of the last look. An update has the time.
-      if (update === undefined) viewer.send(event, eventOf('update', { at: Date.now() }));
-      else viewer.send(event);
+      if (update === undefined) viewer.send(eventOf('update', JSON.stringify({ at: Date.now() })));
     }
   }
 }

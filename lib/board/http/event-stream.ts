@@ -12,23 +12,15 @@ const RETRY = 1_000;
 /** How long a viewer may take to read the rest at the end, ms: the server waits for it when it closes. */
 const GRACE = 1_000;
 
-/**
- * Server-sent events for one viewer. A viewer that reads more slowly than the events come misses some, and gets the whole
- * state once it has read the sent part: nothing piles up.
- */
+/** Server-sent events for one viewer. */
 export class EventStream implements Viewer {
-  private isFull = false;
-  private isBehind = false;
+  isFull = false;
   private isOver = false;
   private stuck: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly raw: ServerResponse,
-    private readonly feed: {
-      /** Sends it the whole state. */
-      add(stream: EventStream): void;
-      remove(stream: EventStream): void;
-    },
+    private readonly feed: { add(stream: EventStream): void; remove(stream: EventStream): void },
   ) {
     const gone = () => {
       clearTimeout(this.stuck);
@@ -45,24 +37,17 @@ export class EventStream implements Viewer {
       if (this.isOver) return;
       clearTimeout(this.stuck);
       this.isFull = false;
-      if (!this.isBehind) return;
-      this.isBehind = false;
-      this.feed.add(this);
+      feed.add(this);
     });
-    if (!this.isGone) this.write(`retry: ${String(Math.round(RETRY * (1 + 2 * Math.random())))}\n\n`);
+    if (this.isGone) return;
+    this.send(Buffer.from(`retry: ${String(Math.round(RETRY * (1 + 2 * Math.random())))}\n\n`));
+    feed.add(this);
   }
 
-  /** The viewer may have gone before there was anything to tell: such a connection says nothing more. */
-  get isGone(): boolean {
-    const stream = streamOf(this.raw);
-    if (stream !== undefined) return this.isOver || stream.aborted || stream.closed || stream.destroyed;
-    return this.isOver || this.raw.destroyed || this.raw.closed;
-  }
-
-  send(...events: readonly Buffer[]): void {
-    // Responses of HTTP/2 have no writableNeedDrain.
-    if (this.isFull || this.raw.writableNeedDrain) this.isBehind = true;
-    else for (const event of events) this.write(event);
+  send(event: Buffer): void {
+    if (this.isOver || this.raw.write(event)) return;
+    this.isFull = true;
+    this.destroyAfter(STUCK);
   }
 
   /** Cuts off a viewer that does not read: the server would wait for it when it closes. */
@@ -79,10 +64,11 @@ export class EventStream implements Viewer {
     if (session !== undefined) closeSession(session);
   }
 
-  private write(event: Buffer | string): void {
-    if (this.isOver || this.raw.write(event)) return;
-    this.isFull = true;
-    this.destroyAfter(STUCK);
+  /** The viewer may have gone before there was anything to tell: such a connection says nothing more. */
+  private get isGone(): boolean {
+    const stream = streamOf(this.raw);
+    const { closed, destroyed } = stream ?? this.raw;
+    return closed || destroyed || stream?.aborted === true;
   }
 
   private destroyAfter(time: number): void {

@@ -1,5 +1,4 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
-import { oncePer } from '../once-per.js';
 import { LockConfigError, LockKeyError } from '../../api/errors.js';
 import { closeSession, streamOf } from './http2-session.js';
 
@@ -7,11 +6,13 @@ import { closeSession, streamOf } from './http2-session.js';
 interface Reply {
   readonly raw: ServerResponse;
   code(status: number): Reply;
-  headers(headers: Readonly<Record<string, string>>): Reply;
-  send(body: string | Buffer): unknown;
+  headers(headers: Headers): Reply;
+  send(body: string): unknown;
   getHeaders(): OutgoingHttpHeaders;
   hijack(): unknown;
 }
+
+export type Headers = Readonly<Record<string, string>>;
 
 /** A response of Express, or a reply of Fastify. */
 export type BoardResponse = ServerResponse | Reply;
@@ -33,7 +34,7 @@ const POLICY = [
   "frame-ancestors 'self'",
 ].join('; ');
 
-export const SAFE_HEADERS: Readonly<Record<string, string>> = {
+const SAFE_HEADERS: Headers = {
   'Content-Security-Policy': POLICY,
   'X-Content-Type-Options': 'nosniff',
   'X-Frame-Options': 'SAMEORIGIN',
@@ -46,10 +47,10 @@ export function respond(
   response: BoardResponse,
   status: number,
   type: string,
-  body: string | Buffer,
-  headers: Readonly<Record<string, string>> = {},
+  body: string,
+  headers: Headers = {},
 ): void {
-  const all: Readonly<Record<string, string>> = {
+  const all: Headers = {
     ...SAFE_HEADERS,
     'Content-Type': `${type}; charset=utf-8`,
     ...headers,
@@ -65,22 +66,8 @@ export function respond(
   response.end(body);
 }
 
-const jsonOf = oncePer((body: object) => Buffer.from(JSON.stringify(body)));
-
-export const respondJson = (
-  response: BoardResponse,
-  body: object,
-  status = 200,
-  headers: Readonly<Record<string, string>> = {},
-): void => {
-  respond(response, status, 'application/json', jsonOf(body), headers);
-};
-
 /** An answer that goes on. Headers that other parts of the application have set stay. */
-export function openStream(
-  response: BoardResponse,
-  headers: Readonly<Record<string, string>>,
-): ServerResponse {
+export function openStream(response: BoardResponse, headers: Headers): ServerResponse {
   const all = { ...SAFE_HEADERS, ...headers };
   if (!isReply(response)) {
     response.writeHead(200, all);

@@ -11,21 +11,23 @@ export function timeText(ms: number): string {
   return `${String(Math.floor(hours / 24))} d ${two(hours % 24)} h`;
 }
 
+/** A time that does not go on: `20 ms`, `0.3 s`. */
+export const shortText = (ms: number): string =>
+  ms < 95 ? `${String(Math.round(ms))} ms` : ms < 9_950 ? `${(ms / 1_000).toFixed(1)} s` : timeText(ms);
+
 /** A time of `ms` as `datetime` has it. */
 export const isoTime = (ms: number): string => `PT${String(Math.max(0, Math.round(ms / 1_000)))}S`;
-
-const DAY = 86_400;
-
-/** How far the bar of an age goes, from 0 to 100: by its logarithm, so that seconds and days are on one scale. */
-export const ageShare = (ms: number): number =>
-  Math.min(100, (Math.log1p(Math.max(0, ms) / 1_000) / Math.log1p(DAY)) * 100);
-
-/** How far the bar of a lease goes, from 0 to 100. */
-export const leaseShare = (left: number, lease: number): number =>
-  lease <= 0 ? 0 : Math.min(100, Math.max(0, (left / lease) * 100));
 
 /** A time of day. */
 export const clockText = (at: number): string => {
   const date = new Date(at);
   return `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
+};
+
+/** The zone of the times of day: `UTC+2`, of the browser or, before the script runs, of the server. */
+export const zoneText = (at: number): string => {
+  const offset = -new Date(at).getTimezoneOffset();
+  const [hours, minutes] = [Math.floor(Math.abs(offset) / 60), Math.abs(offset) % 60];
+  if (offset === 0) return 'UTC';
+  return `UTC${offset < 0 ? '−' : '+'}${String(hours)}${minutes === 0 ? '' : `:${two(minutes)}`}`;
 };

@@ -1,5 +1,5 @@
 import { until } from '../../scenarios/until.js';
-import type { BoardState, BoardUpdate } from '../../../lib/board/view/wire.js';
+import type { BoardState, BoardUpdate } from '../../../lib/board/feed/wire.js';
 
 /** A viewer of a board: reads its events as a browser does. */
 export class EventReader {

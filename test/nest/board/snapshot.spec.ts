@@ -9,7 +9,7 @@ afterEach(() => environment.end());
 
 it('shows since when callers of the process wait, also without an entry in the queue of the store', async () => {
   const locks = environment.service({ store: 'memory' });
-  const look = async () => (await takeSnapshot(locks, 100, undefined, 30_000)).locks.get('a');
+  const look = async () => (await takeSnapshot(locks, 100, undefined, (name) => name)).locks.get('a');
   const lease = await locks.acquire('a');
   expect(await look()).toMatchObject({ waiting: 0, waitingSince: null });
   const before = Date.now();

@@ -1,0 +1,30 @@
+/** An element of the page that is there in any case. */
+export function byId(id: string): HTMLElement {
+  const element = document.getElementById(id);
+  if (element === null) throw new Error(`The page has no ${id}`);
+  return element;
+}
+
+const { base = './' } = document.documentElement.dataset;
+
+/** Without the user and the password that the address of the page may have: `fetch` takes no such address. */
+export function absolute(relative: string): string {
+  const url = new URL(relative, location.href);
+  url.username = url.password = url.hash = '';
+  return url.href;
+}
+
+export const addressOf = (file: string, query: Readonly<Record<string, string>>): string =>
+  absolute(`${base}${file}?${new URLSearchParams(query).toString()}`);
+
+/**
+ * The answer of the board. A guard, a login or a proxy may answer in its own words, which need not be JSON.
+ * @throws Error with the reason, if the board has not answered
+ */
+export async function answerOf<T>(response: Response): Promise<T> {
+  const answer = (await response.json().catch(() => null)) as { message?: unknown } | null;
+  if (response.ok && answer !== null) return answer as T;
+  if (response.ok) throw new Error('the answer is not one of the board; load the page again');
+  const message = answer?.message;
+  throw new Error(typeof message === 'string' ? message : `the answer was ${String(response.status)}`);
+}

@@ -1,0 +1,108 @@
+import { onOneLine } from '../../runtime/text.js';
+import type { BoardLock, BoardState } from '../feed/wire.js';
+import type { Ui } from './ui.js';
+
+/** A row: a group of several locks, or a lock. */
+export type Entry =
+  | { readonly key: string; readonly group: Group }
+  | { readonly key: string; readonly lock: BoardLock; readonly isInGroup: boolean };
+
+/** The locks of one group that are wanted, and their sums. */
+export interface Group {
+  readonly name: string;
+  readonly locks: readonly BoardLock[];
+  readonly isOpen: boolean;
+}
+
+/** So many locks are shown without their groups being opened. */
+export const FEW = 30;
+
+export const SORTS = { wait: 'Waiting', age: 'Held for', name: 'Lock' } as const;
+type Sort = keyof typeof SORTS;
+export const sortOf = ({ sort }: Ui): { readonly by: Sort; readonly isReversed: boolean } => {
+  const by = sort.replace('-', '');
+  return { by: by in SORTS ? (by as Sort) : 'wait', isReversed: sort.startsWith('-') };
+};
+
+/** @param waits the locks that the chosen holder waits for */
+export function wantedOf(locks: readonly BoardLock[], ui: Ui, waits: ReadonlySet<string>): BoardLock[] {
+  const query = ui.q.trim().toLowerCase();
+  // As it is, or as the page shows it.
+  const isFound = (text: string) =>
+    [text, onOneLine(text)].some((each) => each.toLowerCase().includes(query));
+  return locks.filter(({ name, group, kind, holders, waiting }) => {
+    if (ui.kind !== '' && kind !== ui.kind) return false;
+    if (ui.state === 'held' && holders.length === 0) return false;
+    if (ui.state === 'waited' && waiting === 0) return false;
+    if (ui.state === 'fixed' && !holders.some(({ fixed }) => fixed)) return false;
+    if (ui.holder !== '' && !waits.has(name) && !holders.some(({ label }) => label === ui.holder))
+      return false;
+    return query === '' || isFound(name) || isFound(group) || holders.some(({ label }) => isFound(label));
+  });
+}
+
+/** The rows of these locks: by their groups, the one with the longest wait first. */
+export function entriesOf(wanted: readonly BoardLock[], ui: Ui, few: number): Entry[] {
+  const { by, isReversed } = sortOf(ui);
+  const direction = isReversed ? -1 : 1;
+  const sorted = [...wanted].sort((a, b) => direction * (COMPARE[by](a, b) || byName(a, b)));
+  // In the order of their first locks.
+  const groups = new Map<string, BoardLock[]>();
+  for (const lock of sorted) {
+    const known = groups.get(lock.group);
+    if (known === undefined) groups.set(lock.group, [lock]);
+    else known.push(lock);
+  }
+  return [...groups].flatMap(([name, locks]) => {
+    const isOpen = (wanted.length <= few && !ui.shut.includes(name)) || ui.open.includes(name);
+    const rows = locks.map((lock) => ({ key: `lock ${lock.name}`, lock, isInGroup: locks.length > 1 }));
+    const head = { key: `group ${name}`, group: { name, locks, isOpen } };
+    return locks.length === 1 ? rows : [head, ...(isOpen ? rows : [])];
+  });
+}
+
+const byName = (a: BoardLock, b: BoardLock): number => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
+/** After all moments. Two of them differ by nothing, as two infinities do not. */
+const LATEST = Number.MAX_SAFE_INTEGER;
+
+/** Since when its oldest holder has it; late if it has none, or that is not known. */
+export const sinceOf = ({ holders }: BoardLock): number =>
+  holders.reduce((first, { since }) => Math.min(first, since ?? LATEST), LATEST);
+/** Since when its first caller waits; late if none does. */
+export const waitOf = ({ waiting, waitingSince }: BoardLock): number =>
+  waiting > 0 ? (waitingSince ?? LATEST - 1) : LATEST;
+
+const COMPARE: Readonly<Record<Sort, (a: BoardLock, b: BoardLock) => number>> = {
+  name: byName,
+  age: (a, b) => sinceOf(a) - sinceOf(b),
+  wait: (a, b) => waitOf(a) - waitOf(b) || sinceOf(a) - sinceOf(b),
+};
+
+/** The time since a moment; undefined if there is none. */
+export const timeSince = (moment: number, at: number): number | undefined =>
+  moment >= LATEST - 1 ? undefined : Math.max(0, at - moment);
+
+/** Sums of locks, for a group or for all. */
+export function sumsOf(locks: readonly BoardLock[], at: number) {
+  const waited = locks.filter(({ waiting }) => waiting > 0);
+  const oldest = locks.reduce((first, lock) => Math.min(first, sinceOf(lock)), LATEST);
+  const longest = waited.reduce((first, lock) => Math.min(first, waitOf(lock)), LATEST);
+  return {
+    held: locks.filter(({ holders }) => holders.length > 0).length,
+    fixed: locks.filter(({ holders }) => holders.some(({ fixed }) => fixed)).length,
+    holders: new Set(locks.flatMap(({ holders }) => holders.map(({ label }) => label))).size,
+    waited: waited.length,
+    waiting: waited.reduce((sum, { waiting }) => sum + waiting, 0),
+    oldest: timeSince(oldest, at),
+    longest: timeSince(longest, at),
+  };
+}
+
+export const countText = (count: number, one: string, many = `${one}s`): string =>
+  `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
+
+/** `3 callers wait for 2 locks` */
+export const waitingText = (waiting: number, waited: number): string =>
+  `${countText(waiting, 'caller waits', 'callers wait')} for ${countText(waited, 'lock')}`;
+
+export const groupOf = ({ groups }: BoardState, name: string) => groups.find((group) => group.name === name);
