@@ -129,7 +129,14 @@ function singleStore(
     connection,
     subscriptions: () => {
       const state = new MessageState(connection, connection);
-      const messages = new ServerConnection(subscriberClient(client), node, commandTimeout, true, state);
+      const messages = new ServerConnection(
+        subscriberClient(client),
+        node,
+        commandTimeout,
+        true,
+        state,
+        RECONNECTS,
+      );
       // The connection for messages may lead to a server that is a replica now. Messages arrive there too, but the master takes
       // a process without a subscription for dead.
       connection.onReconnected(() => {
@@ -174,6 +181,7 @@ function clusterStore(given: GivenClient, name: string, { commandTimeout, ...ter
       commandTimeout,
       true,
       state,
+      RECONNECTS,
     );
   };
   const store = new RedisLockStore({
