@@ -115,7 +115,7 @@ describe('a lease that its caller has thrown away', () => {
     const kept = await locks.acquire('kept');
     const registered = [
       locks.acquire('released').then(async (lease) => {
-        await sleep(1_500);
+        await sleep(20);
         await lease.release();
       }),
       locks.acquire('fixed', { leaseTime: 60_000 }).then(() => undefined),

@@ -19,7 +19,7 @@ import {
   type LockModuleOptions,
   type LockService,
 } from '../../lib/index.js';
-import { soon, Stage, until } from './stage.js';
+import { Stage, until } from './stage.js';
 
 const stage = Stage.set();
 
@@ -87,7 +87,7 @@ describe("Credentials that rotate on the application's client (pitfall 85)", () 
     const waiting = locks.acquire('order:2');
     await until(async () => (await stage.waiting('order:2')) > 0);
     await held.release();
-    await (await soon(waiting)).release();
+    await (await waiting).release();
   });
 
   it('and that are refused are told once, with the reason, and again when they are right', async () => {
