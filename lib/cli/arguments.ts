@@ -32,8 +32,9 @@ export function parse(args: readonly string[], command: Command, environment: Gi
     if (type === undefined) throw unknownOption(token.rawName, command);
     if (options.has(name)) throw usageFailure(`--${name} is given more than once`);
     if (type === 'flag' && value !== undefined) throw usageFailure(`--${name} takes no value`);
-    // `--url --json` lacks a value, and a value that begins so needs a sign of equality.
-    if (type === 'value' && (value === undefined || value === '' || (!inlineValue && value.startsWith('-'))))
+    // `--url --json` lacks a value, and a value that begins so needs a sign of equality. A keyPrefix may be empty.
+    const isMissing = value === undefined || (value === '' && name !== 'prefix');
+    if (type === 'value' && (isMissing || (!inlineValue && value.startsWith('-'))))
       throw usageFailure(`--${name} needs a value`);
     options.set(name, value ?? '');
   }

@@ -15,7 +15,7 @@ Where the locks are (one of the first four, or REDIS_URL):
   --sentinel <hosts>    host:port,host:port, with --master <name>
   --nodes <urls>        Redlock: three or more URLs with commas between
   --cacert, --cert, --key <file>   for rediss://, as of redis-cli
-  --prefix <text>       the keyPrefix of the application (lock:)
+  --prefix <text>       the keyPrefix of the application (lock:); '' for none
 A password comes with a URL, or as REDIS_USERNAME, REDIS_PASSWORD.
 
   --json                for scripts

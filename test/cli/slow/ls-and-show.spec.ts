@@ -169,6 +169,8 @@ describe('A wrong call', () => {
     ],
     [['ls', '--limit', 'secret'], '--limit must be a whole number from 1 to 999,999,999'],
     [['ls', '--url', '--json'], '--url needs a value'],
+    [['ls', '--url', ''], '--url needs a value'],
+    [['ls', '--url', 'redis://a', '--prefix', '--json'], '--prefix needs a value'],
     [['ls', '--json=secret'], '--json takes no value'],
     [['ls', '--json', '--json'], '--json is given more than once'],
     [['ls', 'a', 'secret'], 'there are more arguments than this command takes'],

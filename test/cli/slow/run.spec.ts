@@ -52,6 +52,17 @@ describe('run', () => {
     expect(await start(args).ended).toMatchObject({ code: 0, stdout: '--name -- -a\n', stderr: '' });
   });
 
+  it.each([[['--prefix', '']], [['--prefix=']]])(
+    'shares the locks of an empty keyPrefix: %j',
+    async (prefix) => {
+      const bare = environment.service({ connection: server.url, keyPrefix: '' });
+      await bare.using('bare', async () => {
+        expect(await runs('bare', [...prefix, '--wait', '0'], 'true').ended).toMatchObject({ code: 75 });
+        expect((await call(['ls', 'bare', ...prefix, '--url', server.url])).stdout).toMatch(/^bare +lock/m);
+      });
+    },
+  );
+
   it('tells a command that cannot be run from a fault of its own, for each reason', async () => {
     const outcomes = await Promise.all(
       ['', '/etc/passwd/file', 'x'.repeat(300)].map((command) => runs('reasons', [], command).ended),
