@@ -210,8 +210,9 @@ async function keysInTime(
   signal: AbortSignal | undefined,
 ): Promise<[string[], AcquireOptions]> {
   const askedAt = now();
-  const ofModule = stateOf(service)?.settings.waitTime ?? DEFAULTS.waitTime;
-  const waitTime = timeOf('waitTime', acquire.waitTime ?? ofModule, { unbounded: true });
+  const { waitTime: ofModule, maxWaitTime } = stateOf(service)?.settings ?? DEFAULTS;
+  const given = timeOf('waitTime', acquire.waitTime ?? ofModule, { unbounded: true });
+  const waitTime = Math.min(given, maxWaitTime);
   const limit = Math.max(waitTime, ofModule);
   const made = await untilAborted(within(limit, keys, title), signal, `the key of ${title}`);
   const left = waitTime - (now() - askedAt);

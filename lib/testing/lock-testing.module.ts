@@ -9,8 +9,8 @@ export interface LockTestingOptions extends Omit<LockModuleOptions, 'connection'
   /** Modules with the same store compete as two instances on one Redis would. @default a store of its own */
   store?: MemoryLockStore;
   /**
-   * No call waits for longer than this, whatever its own `waitTime` or that of its decorator is: a test of a busy lock does not
-   * wait for the `'2s'` of a decorator. Elections campaign without this limit. @default Infinity
+   * No call waits longer than this for its lock, or for its key, whatever its own `waitTime` or that of its decorator is: a test of
+   * a busy lock does not wait for the `'2s'` of a decorator. Elections campaign without this limit. @default Infinity
    */
   maxWaitTime?: Duration;
 }

@@ -34,6 +34,11 @@ class Orders {
   async payPatiently(id: string): Promise<string> {
     return await Promise.resolve(id);
   }
+
+  @DistributedLock(() => new Promise<string>(() => undefined), { waitTime: '1h' })
+  async payLater(): Promise<string> {
+    return await Promise.resolve('paid');
+  }
 }
 
 const open: TestingModule[] = [];
@@ -269,6 +274,13 @@ describe('under fake timers', () => {
     await jest.advanceTimersByTimeAsync(5_100);
     expect(fixed.held).toBe(false);
     expect((await next).fencingToken).toBeGreaterThan(fixed.fencingToken);
+  });
+
+  it('waits no longer than maxWaitTime for a key', async () => {
+    const orders = (await boot({ maxWaitTime: 20 })).get(Orders);
+    const refused = expect(orders.payLater()).rejects.toThrow('has given no key for 20 ms');
+    await jest.advanceTimersByTimeAsync(3_600_000);
+    await refused;
   });
 
   it.each(['getLock', 'getFairLock'] as const)(
