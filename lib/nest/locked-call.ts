@@ -168,7 +168,7 @@ async function holdFor(
   const { onBusy = 'throw', onLost = 'log' } = options;
   const [keys, acquire] = Array.isArray(call.keys)
     ? [call.keys, options.acquire]
-    : await keysInTime(call, call.keys, signal);
+    : await keysInTime(call.keys, call, options.acquire, signal);
   const [key, another] = keys;
   let lease: Lease | undefined;
   let result: unknown;
@@ -204,19 +204,20 @@ async function holdFor(
  * @throws LockAbortedError when the signal aborts first
  * @throws LockKeyError when the key takes longer than the longer one of the wait times of the call and of the module
  */
-async function keysInTime(
-  { options: { acquire }, service, title }: LockedCall,
+export async function keysInTime<Options extends Pick<AcquireOptions, 'waitTime'>>(
   keys: Promise<string[]>,
-  signal: AbortSignal | undefined,
-): Promise<[string[], AcquireOptions]> {
+  { service, title }: Pick<LockedCall, 'service' | 'title'>,
+  options: Options,
+  signal?: AbortSignal,
+): Promise<[string[], Options]> {
   const askedAt = now();
   const { waitTime: ofModule, maxWaitTime } = stateOf(service)?.settings ?? DEFAULTS;
-  const given = timeOf('waitTime', acquire.waitTime ?? ofModule, { unbounded: true });
+  const given = timeOf('waitTime', options.waitTime ?? ofModule, { unbounded: true });
   const waitTime = Math.min(given, maxWaitTime);
   const limit = Math.max(waitTime, ofModule);
   const made = await untilAborted(within(limit, keys, title), signal, `the key of ${title}`);
   const left = waitTime - (now() - askedAt);
-  return [made, { ...acquire, waitTime: Math.max(0, Math.floor(left)) }];
+  return [made, { ...options, waitTime: Math.max(0, Math.floor(left)) }];
 }
 
 function within(limit: number, keys: Promise<string[]>, title: string): Promise<string[]> {

@@ -9,6 +9,7 @@ import { decoratedMethod } from '../election/leader-method.js';
 import type { SkippedRefusal } from '../election/skippable-method.js';
 import { assertNotHidden } from '../decorator/field-functions.js';
 import { compileKey } from '../lock-key.js';
+import { keysInTime } from '../locked-call.js';
 import { assertClassNames } from '../decorator/locked-method.js';
 import { locksPassThrough, runUnlocked } from '../decorator/pass-through.js';
 import { assertObject, injectService, serviceOf } from '../service/service-property.js';
@@ -19,7 +20,10 @@ export interface OncePerOptions extends Omit<OnceOptions, 'signal'> {
   instance?: string | undefined;
 }
 
-/** A key template, or a function of the call's arguments with the called object as its `this`. */
+/**
+ * A key template, or a function of the call's arguments with the called object as its `this`. It may give a Promise: the call
+ * ends with LockKeyError if that takes longer than the `waitTime` of the decorator, if given, and that of the module.
+ */
 export type OnceKey = string | ((...args: never[]) => string | Promise<string>);
 
 /** Fits methods that return a Promise, which may be one of undefined. */
@@ -51,18 +55,18 @@ export function OncePer(key: OnceKey, options: OncePerOptions): OncePerDecorator
       const run = () => method.apply(this, args);
       if (locksPassThrough()) return await run();
       assertObject(this, declared);
-      const service: LockService = serviceOf(
-        this,
-        serviceKey,
-        `${this.constructor.name}.${String(property)}`,
-        '@OncePer',
-      );
+      const title = `${this.constructor.name}.${String(property)}`;
+      const service: LockService = serviceOf(this, serviceKey, title, '@OncePer');
       if (stateOf(service)?.settings.enabled === false) return await runUnlocked(run);
       const roots = { args, this: this, class: this.constructor.name, method: String(property) };
-      const [name = '', second] = await makeKeys({ roots, args: args as never[] });
+      const made = makeKeys({ roots, args: args as never[] });
+      const [[name = '', second], rest] = Array.isArray(made)
+        ? [made, terms]
+        : await keysInTime(made, { service, title }, terms);
       if (second !== undefined)
         throw new LockConfigError(declared, 'takes one key, and its template names several');
-      const result = await service.once(name, terms, run);
+      // A call without a wait time of its own waits for another one without end.
+      const result = await service.once(name, terms.waitTime === undefined ? terms : rest, run);
       return result.ran ? result.value : undefined;
     };
     copyMetadata(method, wrapper);
