@@ -412,9 +412,12 @@ export class LockClient {
     this.deadlocks.close();
     lockOrder.forget(this.id);
     this.queueMessages.close();
-    await this.releaser.close();
-    await this.store.close();
-    this.events.complete();
+    try {
+      await this.releaser.close();
+      await this.store.close();
+    } finally {
+      this.events.complete();
+    }
   }
 
   /** Asks the store about a hold, and ends the hold if it is gone. Rejects if the store did not answer. */

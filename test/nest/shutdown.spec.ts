@@ -181,6 +181,17 @@ describe('while a service closes, a lock', () => {
   });
 });
 
+it('a store that cannot close rejects the close of its service, whose events end nevertheless', async () => {
+  const failing = Object.assign(new MemoryLockStore(), {
+    close: () => Promise.reject(new Error('cannot close')),
+  });
+  const service = new LockService({ store: failing });
+  let isComplete = false;
+  service.events$.subscribe({ complete: () => (isComplete = true) });
+  await expect(service.close()).rejects.toThrow('cannot close');
+  expect(isComplete).toBe(true);
+});
+
 describe('an application', () => {
   let app: INestApplication;
   const logged: unknown[][] = [];
