@@ -67,8 +67,13 @@ export function checkNames(type: unknown, enhancers: readonly { readonly metatyp
   }
 }
 
-/** The classes of an application with such keys, by the name that they were written with. */
-const classes = new WeakMap<LockService, Map<string, { readonly type: Named; readonly key: string }[]>>();
+/** Classes with such keys, by the name that they were written with. */
+type ByName = Map<string, { readonly type: Named; readonly key: string }[]>;
+
+/** Those of each application, for the decorators of all copies of this package. */
+const CLASSES = Symbol.for('nestjs-distributed-lock.class-names');
+const shared = globalThis as { [CLASSES]?: WeakMap<LockService, ByName> | undefined };
+const classes = (shared[CLASSES] ??= new WeakMap<LockService, ByName>());
 
 /**
  * Notes a class that has a key with `$<class>`.
@@ -77,7 +82,7 @@ const classes = new WeakMap<LockService, Map<string, { readonly type: Named; rea
  *   renamed one of them, and may exchange the names in the next build
  */
 export function assertOnlyName(service: LockService, type: Named, key: string, declared: string): void {
-  const byName = classes.get(service) ?? new Map<string, { readonly type: Named; readonly key: string }[]>();
+  const byName = classes.get(service) ?? (new Map() as ByName);
   classes.set(service, byName);
   const written = isAnonymous(type) ? type.name.replace(/\d+$/, '') : type.name;
   const known = byName.get(written) ?? [];

@@ -8,8 +8,11 @@ import { stateOf } from '../../module/service-state.js';
 /** ms that the work of a term has for its end before the application goes on with its other hooks. */
 const TERM_END = 1_000;
 
-/** The services of each application. */
-const ofApplications = new WeakMap<ModulesContainer, LockService[]>();
+/** The services of each application, of all copies of this package: they close together. */
+const SERVICES = Symbol.for('nestjs-distributed-lock.services-of-applications');
+type OfApplications = WeakMap<ModulesContainer, LockService[]>;
+const shared = globalThis as { [SERVICES]?: OfApplications | undefined };
+const ofApplications: OfApplications = (shared[SERVICES] ??= new WeakMap());
 
 /**
  * Ends a service after the last hook of its application. Until then the hooks of other modules, in an order that depends

@@ -112,4 +112,48 @@ describe('The ESM and the CJS build in one process', () => {
     const refused = 'LOCK_CONFIG true';
     expect(lines).toEqual(['a,b', refused, refused, 'a,b', refused, refused]);
   });
+
+  /** An application that uses both builds. */
+  const APP = `
+    import { Module } from '@nestjs/common';
+    import { NestFactory } from '@nestjs/core';
+    import * as esm from 'nestjs-distributed-lock';
+    const cjs = loadCjs();
+    const boot = (imports, providers = []) => {
+      class App {}
+      Module({ imports, providers })(App);
+      return NestFactory.createApplicationContext(App, { logger: false, abortOnError: false });
+    };`;
+
+  it('find that they have decorated two classes of one name with one key', async () => {
+    const lines = await run(`${APP}
+      const orders = [esm, cjs].map(({ DistributedLock }) => {
+        class Orders {
+          async pay() {}
+        }
+        DistributedLock('$<class>')(Orders.prototype, 'pay', Object.getOwnPropertyDescriptor(Orders.prototype, 'pay'));
+        return Orders;
+      });
+      const locks = esm.LockModule.forRoot({ store: 'memory' });
+      await boot([locks], orders).then(() => console.log('booted'), ({ message }) => console.log(message));`);
+    expect(lines).toEqual([expect.stringContaining('another class is named "Orders" and has the same key')]);
+  });
+
+  it('close together, so that work under a lock of one gets a lock of the other', async () => {
+    const lines = await run(`${APP}
+      const app = await boot([esm, cjs].map(({ LockModule }, index) =>
+        LockModule.forRoot({ store: 'memory', name: String(index) })));
+      const [one, two] = ['0', '1'].map((name) => app.get(esm.getLockServiceToken(name)));
+      let work, goOn;
+      await new Promise((begun) => {
+        work = one.using('a', async () => {
+          await new Promise((resolve) => begun((goOn = resolve)));
+          return await two.using('b', () => 'both');
+        });
+      });
+      await app.close();
+      goOn();
+      console.log(await work.catch(({ code }) => code));`);
+    expect(lines).toEqual(['both']);
+  });
 });
