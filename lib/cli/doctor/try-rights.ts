@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import { RESERVED } from '../../store/lock-store.js';
 import type { Server } from '../../stores/redis/connection/deployment.js';
@@ -6,10 +7,12 @@ import type { Right } from './rights.js';
 
 const NO_SCRIPT = '0'.repeat(40);
 
+/** What follows the prefix of the keys. At random, because DEL would delete the key of another program. */
+const KEY = `${RESERVED}doctor:${randomUUID()}`;
+
 /**
- * How each right is tried, for a key that does not exist, and channels without a subscriber. No command changes anything,
- * even if another program has that key: some commands have an argument too many, which the server finds after its check of
- * the rights.
+ * How each right is tried, for a key that does not exist, and channels without a subscriber. No command changes anything:
+ * some have an argument too many, which the server finds after its check of the rights.
  */
 const TRIES: Readonly<Record<string, (key: string) => readonly string[]>> = {
   evalsha: () => ['EVALSHA', NO_SCRIPT, '0'],
@@ -64,7 +67,7 @@ export async function refusedOf(
 ): Promise<ReadonlyMap<string, string>> {
   const refused = new Map<string, string>();
   for (const right of of) {
-    const refusal = await refusalOf(server, right, `${keyPrefix}${RESERVED}doctor`);
+    const refusal = await refusalOf(server, right, `${keyPrefix}${KEY}`);
     if (refusal !== undefined) refused.set(right, refusal);
   }
   return refused;

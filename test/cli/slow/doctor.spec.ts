@@ -45,6 +45,14 @@ describe('doctor', () => {
     expect(await server.client().keys('*')).toEqual([]);
   });
 
+  it('deletes no key, also none that another program has named as it names its own', async () => {
+    const own = await environment.server();
+    const client = own.client();
+    await client.set('lock:~ndl:doctor', 'kept');
+    await call(['doctor', '--url', own.url]);
+    expect(await client.get('lock:~ndl:doctor')).toBe('kept');
+  });
+
   it('looks at rights over the older protocol too, where a subscriber may send nothing else', async () => {
     expect(await report('--url', `${server.url}?protocol=2`)).toMatchObject({ code: 0, status: 'up' });
   });
