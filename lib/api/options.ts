@@ -150,7 +150,7 @@ export type LockFactoryOptions = Omit<LockModuleOptions, 'name' | 'isGlobal'>;
 /** Options of {@link LockModule.forRootAsync}. Exactly one of `useFactory`, `useClass` and `useExisting`. */
 export interface LockModuleAsyncOptions
   extends Pick<ModuleMetadata, 'imports'>, Pick<LockModuleOptions, 'name' | 'isGlobal'> {
-  /** The arguments of `useFactory`, in this order. */
+  /** The arguments of `useFactory`, in this order. Only with it. */
   inject?: (InjectionToken | OptionalFactoryDependency)[] | undefined;
   // eslint-disable-next-line @typescript-eslint/no-explicit-any -- Nest passes what `inject` names
   useFactory?: ((...dependencies: any[]) => LockFactoryOptions | Promise<LockFactoryOptions>) | undefined;

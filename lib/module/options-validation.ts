@@ -142,13 +142,19 @@ export function assertAsyncOptions(options: LockModuleAsyncOptions): void {
   assertKnownOptions(options, KNOWN_ASYNC, 'forRootAsync');
   assertInstanceName(options.name);
   assertGlobal(options.isGlobal);
-  const { useFactory, useClass, useExisting } = options;
+  const { useFactory, useClass, useExisting, inject = [] } = options;
   if ([useFactory, useClass, useExisting].filter((way) => way !== undefined).length !== 1) {
     const rule = 'forRootAsync takes exactly one of them';
     throw new LockConfigError('useFactory / useClass / useExisting', rule);
   }
   if (useFactory !== undefined && typeof useFactory !== 'function') {
     throw new LockConfigError('useFactory', 'must be a function', { value: useFactory });
+  }
+  if (useFactory === undefined && inject.length > 0) {
+    throw new LockConfigError(
+      'inject',
+      'gives useFactory its arguments; a class injects its own by its constructor',
+    );
   }
 }
 

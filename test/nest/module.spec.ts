@@ -95,6 +95,7 @@ describe('LockModule', () => {
       { useFactory: () => ({ store: 'memory' }), leaseTime: 5 },
       /leaseTime: is not an option of forRootAsync; there are name, isGlobal,/,
     ],
+    ['arguments of no factory', { useClass: Settings, inject: [Settings] }, /inject: gives useFactory its/],
     ['a wrong isGlobal', { useClass: Settings, isGlobal: 'no' }, /isGlobal: must be true or false/],
     ['a wrong name', { useClass: Settings, name: '' }, /name: must be a non-empty string/],
   ])('forRootAsync refuses %s', (_, options, message) => {
