@@ -1,6 +1,6 @@
 /**
  * A page for people in the process that holds the locks. The number is that of a list of verified defects of lock libraries; what is
- * tested is that ours does not have it. 1,000 viewers at once are in test/scenarios/board-crowd.spec.ts.
+ * tested is that ours does not have it. 1,000 viewers at once are a scenario of the benchmarks.
  *
  * 88  A page for people computes per viewer in the event loop that renews the leases.
  */

@@ -28,3 +28,18 @@ export async function answerOf<T>(response: Response): Promise<T> {
   const message = answer?.message;
   throw new Error(typeof message === 'string' ? message : `the answer was ${String(response.status)}`);
 }
+
+/** A page that came over plain HTTP from another host may not use the clipboard itself. */
+export function copyText(text: string): void {
+  const clipboard = navigator.clipboard as Clipboard | undefined;
+  if (clipboard !== undefined) {
+    void clipboard.writeText(text).catch(() => undefined);
+    return;
+  }
+  const field = document.body.appendChild(document.createElement('textarea'));
+  field.value = text;
+  field.select();
+  // eslint-disable-next-line @typescript-eslint/no-deprecated -- the one way without a secure context
+  document.execCommand('copy');
+  field.remove();
+}

@@ -41,6 +41,7 @@ export class LockFeed {
   private reading: Promise<void> | undefined;
   private lookBegan = 0;
   private readAt = -Infinity;
+  private health: BoardState['health'] = null;
   private healthAt = -Infinity;
   /** Between the last look and the one after it, ms. */
   private pause = 0;
@@ -143,20 +144,20 @@ export class LockFeed {
     const slow = idleTimerAt(now() + SLOW, () => {
       this.isSlow();
     });
-    const health = this.health();
+    const health = this.lookAtHealth();
     try {
-      this.show({ ...(await this.seen()), problem: null });
+      const seen = await this.seen();
+      await health;
+      this.show({ ...seen, problem: null });
     } catch (error) {
       const { problem } = this.shown;
       const since = problem?.kind === 'failed' ? problem.since : Date.now();
       const seen = this.snapshot?.at ?? null;
-      this.show({
-        problem: { kind: 'failed', since, seen, message: failureOf(error) },
-      });
+      this.show({ problem: { kind: 'failed', since, seen, message: failureOf(error) } });
     }
     clearTimeout(slow);
-    const answer = await health;
-    if (answer !== this.shown.health) this.show({ health: answer });
+    await health;
+    if (this.health !== this.shown.health) this.show({});
   }
 
   /** All that a look at the locks tells. @throws the error of the store */
@@ -178,11 +179,11 @@ export class LockFeed {
   }
 
   /** Asked for now and then, and at each look while something is wrong. Never rejects. */
-  private async health(): Promise<BoardState['health']> {
-    if (now() < this.healthAt && this.shown.problem === null) return this.shown.health;
+  private async lookAtHealth(): Promise<void> {
+    if (now() < this.healthAt && this.shown.problem === null) return;
     this.healthAt = now() + HEALTH;
     const { status, nodes, warnings } = await this.service.health();
-    return { status, nodes, warnings };
+    this.health = { status, nodes, warnings };
   }
 
   /** A look that does not end is slow. That the store does not answer is known when it fails. */
@@ -196,7 +197,7 @@ export class LockFeed {
   private show(parts: Partial<BoardState>): void {
     const before = this.shown;
     const label = stateOf(this.service)?.settings.label ?? '';
-    this.shown = { ...before, at: Date.now(), label, ...parts, changes: this.log.all };
+    this.shown = { ...before, at: Date.now(), label, ...parts, health: this.health, changes: this.log.all };
     if (this.viewers.size === 0) return;
     const { at, locks, changes, ...rest } = this.shown;
     const last = before.changes.at(-1)?.id ?? 0;

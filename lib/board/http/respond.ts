@@ -23,16 +23,9 @@ const isReply = (response: BoardResponse): response is Reply => 'hijack' in resp
  * The rights of the page: it loads files from here, and no inline script or style. Only a page of the
  * application may have it in a frame.
  */
-const POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "connect-src 'self'",
-  "img-src 'self' data:",
-  "base-uri 'none'",
-  "form-action 'self'",
-  "frame-ancestors 'self'",
-].join('; ');
+const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; " +
+  "form-action 'self'; frame-ancestors 'self'";
 
 const SAFE_HEADERS: Headers = {
   'Content-Security-Policy': POLICY,
@@ -50,16 +43,12 @@ export function respond(
   body: string,
   headers: Headers = {},
 ): void {
-  const all: Headers = {
-    ...SAFE_HEADERS,
-    'Content-Type': `${type}; charset=utf-8`,
-    ...headers,
-  };
+  const all = { ...SAFE_HEADERS, 'Content-Type': `${type}; charset=utf-8`, ...headers };
   if (isReply(response)) {
     response.code(status).headers(all).send(body);
     return;
   }
-  const { 'Set-Cookie': cookie, ...others } = all;
+  const { 'Set-Cookie': cookie, ...others }: Headers = all;
   // `writeHead` puts a header in the place of the one that is there: the application may have set cookies of its own.
   if (cookie !== undefined) response.appendHeader('Set-Cookie', cookie);
   response.writeHead(status, others);

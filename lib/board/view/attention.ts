@@ -108,19 +108,20 @@ function lockAlert(lock: BoardLock, group: BoardGroup | undefined, at: number): 
         ? 'Its process may be frozen or cut off, or another program takes the lock and does not queue.'
         : 'A fair lock serves in the order of arrival. Or hold it for a shorter time.',
     );
+  const ending = holders.find(({ fixed, until }) => fixed && (until ?? Infinity) - at < SOON);
+  if (ending !== undefined && waiting > 0)
+    return alert(
+      ...(['ends', 'note'] as const),
+      `The lease of ${onOneLine(ending.label)} on ${title} is not renewed and ends in ${timeText((ending.until ?? at) - at)}, and ${waits}.`,
+      'If its work is not done by then, the next one runs beside it. Renew the lease, or extend it.',
+    );
   if (isWaitLong)
     return alert(
       ...(['waits', 'note'] as const),
       `${waits} for ${title}${longest}${usually(group?.wait)}. ${first === undefined ? 'It has no holder now' : `Held by ${holder}${age === undefined ? '' : ` for ${timeText(age)}`}`}.`,
       `See what ${first === undefined ? 'the first in the queue' : holder} does, or ask for the lock.`,
     );
-  const ending = holders.find(({ fixed, until }) => fixed && (until ?? Infinity) - at < SOON);
-  if (ending === undefined || waiting === 0) return undefined;
-  return alert(
-    ...(['ends', 'note'] as const),
-    `The lease of ${onOneLine(ending.label)} on ${title} is not renewed and ends in ${timeText((ending.until ?? at) - at)}, and ${waits}.`,
-    'If its work is not done by then, the next one runs beside it. Renew the lease, or extend it.',
-  );
+  return undefined;
 }
 
 const isFar = (time: number | undefined, times: Times | null | undefined): boolean =>

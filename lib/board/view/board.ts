@@ -1,33 +1,16 @@
 import { onOneLine } from '../../runtime/text.js';
-import type { BoardProblem, BoardState, BoardWaits } from '../feed/wire.js';
+import type { BoardProblem, BoardState } from '../feed/wire.js';
 import { attentionOf, type Alert } from './attention.js';
-import { actionDialog, helpDialog, type Wish } from './dialogs.js';
+import { actionDialog, helpDialog } from './dialogs.js';
 import { countText, entriesOf, sumsOf, waitingText, wantedOf } from './entries.js';
 import { markup, nothing, type Child, type Markup } from './markup.js';
-import { detailPanel, holderPanel, panels, type Opened } from './panels.js';
-import { KINDS, lockTable, type Window } from './table.js';
+import { detailPanel, holderPanel, panels } from './panels.js';
+import { KINDS, lockTable } from './table.js';
 import { clockText, timeText, zoneText } from './times.js';
-import { queryOf, type Ui } from './ui.js';
+import { hrefOf, type View } from './ui.js';
 
 /** How many alerts are shown. */
 const MOST_ALERTS = 6;
-
-/** All that the page shows beside its state. */
-export interface View {
-  readonly ui: Ui;
-  /** The time of the server. */
-  readonly at: number;
-  /** Empty before the script runs. */
-  readonly connection: '' | 'connecting' | 'live' | 'lost' | 'refused';
-  readonly window: Window;
-  readonly active: string | undefined;
-  /** So many locks are shown without their groups being opened. */
-  readonly few: number;
-  readonly opened: Pick<Opened, 'answer' | 'notice'>;
-  readonly waits: BoardWaits | undefined;
-  /** The action that the dialog is open for. */
-  readonly wish: Wish | undefined;
-}
 
 const CONNECTIONS = {
   connecting: 'Connecting',
@@ -37,25 +20,24 @@ const CONNECTIONS = {
 };
 
 /** The rows of a view, all of them. */
-export const rowsOf = ({ locks }: BoardState, { ui, waits, few }: Pick<View, 'ui' | 'waits' | 'few'>) =>
-  entriesOf(wantedOf(locks, ui, new Set(waits?.waits.map(({ name }) => name))), ui, few);
+export const rowsOf = (view: View) => entriesOf(wantedOf(view), view);
 
 /** The page: the first screen, and each screen after it. */
-export function board(state: BoardState, view: View): Markup {
-  const { ui, at, connection, opened, waits } = view;
+export function board(view: View): Markup {
+  const { state, ui, connection } = view;
   const { problem } = state;
   const isOld = connection === 'lost' || connection === 'refused' || problem?.kind === 'failed';
   const isLive = connection !== '';
   return markup`
 <a class="skip" href="#locks">To the locks</a>
-${topBar(state, view)}
+${topBar(view)}
 <div id="problem" role="alert" ?hidden=${problem === null}>${problem === null ? nothing : problemText(problem)}</div>
 <main class="${isOld ? 'is-old' : ''}">
-  ${attention(state, view)}
-  ${lockSection(state, view)}
+  ${attention(view)}
+  ${lockSection(view)}
   <aside aria-label="Store and changes">
-    ${ui.lock === '' ? nothing : detailPanel({ isLive, ...opened }, state, ui, at)}
-    ${ui.holder === '' ? nothing : holderPanel(waits, state, ui, at)}
+    ${ui.lock === '' ? nothing : detailPanel(view)}
+    ${ui.holder === '' ? nothing : holderPanel(view)}
     ${panels(state)}
   </aside>
 </main>
@@ -65,10 +47,11 @@ ${isLive ? helpDialog() : nothing}${isLive && state.writable ? actionDialog(view
 /** Nothing has been read yet: that there is no lock is not known. */
 const isUnseen = ({ problem }: BoardState): boolean => problem !== null && problem.seen === null;
 
-function topBar(state: BoardState, { ui, connection }: View): Markup {
-  const { instance, instances, label } = state;
+function topBar(view: View): Markup {
+  const { connection } = view;
+  const { instance, instances, label } = view.state;
   const link = (name: string) =>
-    markup`<a href="${queryOf({ ...ui, instance: name, lock: '', holder: '' }, state)}" aria-current="${name === instance ? 'page' : nothing}">${name}</a>`;
+    markup`<a href="${hrefOf(view, { instance: name, lock: '', holder: '' })}" aria-current="${name === instance ? 'page' : nothing}">${name}</a>`;
   return markup`
 <header class="top">
   <h1><svg class="logo" viewBox="0 0 16 16" aria-hidden="true"><rect x="2" y="7" width="12" height="8" rx="2"></rect><path d="M5 7V5a3 3 0 0 1 6 0v2" fill="none" stroke-width="2"></path></svg>Locks</h1>
@@ -91,7 +74,8 @@ const problemText = ({ kind, since, seen, message }: BoardProblem): Markup =>
   }${seen === null ? 'Nothing has been seen yet. ' : `What is shown was seen at ${clockText(seen)} ${zoneText(seen)}. `}<span class="mono">${onOneLine(message)}</span>`;
 
 /** What is unusual first, and the numbers in one line. */
-function attention(state: BoardState, { ui, at }: View): Markup {
+function attention(view: View): Markup {
+  const { state, at } = view;
   const alerts = attentionOf(state, at);
   const { held, waiting, waited, oldest, longest } = sumsOf(state.locks, at);
   const facts = [
@@ -101,7 +85,7 @@ function attention(state: BoardState, { ui, at }: View): Markup {
     oldest === undefined ? '' : `oldest hold ${timeText(oldest)}`,
   ];
   const item = ({ name, tone, what, cure }: Alert) =>
-    markup`<li class="${tone}"><p>${name === '' ? what : markup`<a href="${queryOf({ ...ui, lock: name }, state)}">${what}</a>`}</p><p class="faint">${cure}</p></li>`;
+    markup`<li class="${tone}"><p>${name === '' ? what : markup`<a href="${hrefOf(view, { lock: name })}">${what}</a>`}</p><p class="faint">${cure}</p></li>`;
   const more = alerts.length - MOST_ALERTS;
   const isCalm = alerts.length === 0;
   return markup`
@@ -113,10 +97,10 @@ function attention(state: BoardState, { ui, at }: View): Markup {
 </section>`;
 }
 
-function lockSection(state: BoardState, view: View): Markup {
-  const { ui, at, window, active, connection } = view;
-  const entries = rowsOf(state, view);
-  const wanted = wantedOf(state.locks, ui, new Set(view.waits?.waits.map(({ name }) => name))).length;
+function lockSection(view: View): Markup {
+  const { state, ui, at, window, connection } = view;
+  const entries = rowsOf(view);
+  const wanted = wantedOf(view).length;
   const all = state.locks.length;
   const count = `${all.toLocaleString('en')}${state.more ? '+' : ''} ${all === 1 && !state.more ? 'lock' : 'locks'}`;
   const hidden = Object.entries({ ...ui, q: '', kind: '', state: '' }).flatMap(([name, values]) =>
@@ -134,7 +118,7 @@ function lockSection(state: BoardState, view: View): Markup {
     ${connection === '' ? markup`${hidden}<button>Show</button>` : nothing}
     <p id="count" role="status">${wanted === all ? count : `${String(wanted)} of ${count}`}</p>
   </form>
-  ${lockTable(entries, { state, ui, at, window, active })}
+  ${lockTable(entries, view)}
   <p id="foot">${footText(state, wanted, connection === '' ? entries.length - window.to : 0)}</p>
   ${connection === '' ? markup`<p id="still">As of ${clockText(at)} ${zoneText(at)}. Load the page again to see changes.</p>` : nothing}
 </section>`;

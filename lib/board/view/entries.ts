@@ -1,6 +1,6 @@
 import { onOneLine } from '../../runtime/text.js';
 import type { BoardLock, BoardState } from '../feed/wire.js';
-import type { Ui } from './ui.js';
+import type { Ui, View } from './ui.js';
 
 /** A row: a group of several locks, or a lock. */
 export type Entry =
@@ -24,25 +24,26 @@ export const sortOf = ({ sort }: Ui): { readonly by: Sort; readonly isReversed: 
   return { by: by in SORTS ? (by as Sort) : 'wait', isReversed: sort.startsWith('-') };
 };
 
-/** @param waits the locks that the chosen holder waits for */
-export function wantedOf(locks: readonly BoardLock[], ui: Ui, waits: ReadonlySet<string>): BoardLock[] {
+/** The locks that are looked for. */
+export function wantedOf({ state, ui, waits }: View): BoardLock[] {
+  const waited = new Set(waits?.waits.map(({ name }) => name));
   const query = ui.q.trim().toLowerCase();
   // As it is, or as the page shows it.
   const isFound = (text: string) =>
     [text, onOneLine(text)].some((each) => each.toLowerCase().includes(query));
-  return locks.filter(({ name, group, kind, holders, waiting }) => {
+  return state.locks.filter(({ name, group, kind, holders, waiting }) => {
     if (ui.kind !== '' && kind !== ui.kind) return false;
     if (ui.state === 'held' && holders.length === 0) return false;
     if (ui.state === 'waited' && waiting === 0) return false;
     if (ui.state === 'fixed' && !holders.some(({ fixed }) => fixed)) return false;
-    if (ui.holder !== '' && !waits.has(name) && !holders.some(({ label }) => label === ui.holder))
+    if (ui.holder !== '' && !waited.has(name) && !holders.some(({ label }) => label === ui.holder))
       return false;
     return query === '' || isFound(name) || isFound(group) || holders.some(({ label }) => isFound(label));
   });
 }
 
 /** The rows of these locks: by their groups, the one with the longest wait first. */
-export function entriesOf(wanted: readonly BoardLock[], ui: Ui, few: number): Entry[] {
+export function entriesOf(wanted: readonly BoardLock[], { ui, few }: View): Entry[] {
   const { by, isReversed } = sortOf(ui);
   const direction = isReversed ? -1 : 1;
   const sorted = [...wanted].sort((a, b) => direction * (COMPARE[by](a, b) || byName(a, b)));

@@ -51,8 +51,8 @@ const screenOf = (
   detail: BoardDetail | undefined,
   waits: BoardWaits | undefined,
 ) =>
-  board(state, {
-    ...{ ui, at: state.at, connection: '', active: undefined, waits, wish: undefined, few: FEW },
+  board({
+    ...{ state, ui, at: state.at, connection: '', active: undefined, waits, wish: undefined, few: FEW },
     window: { from: 0, to: FIRST_ROWS, rowHeight: 0 },
     opened: { answer: detail, notice: '' },
   });

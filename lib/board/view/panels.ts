@@ -1,12 +1,12 @@
 import type { LockHolder, LockWaiter } from '../../api/lock-state.js';
 import { onOneLine } from '../../runtime/text.js';
 import type { NodeHealth } from '../../store/store-health.js';
-import type { BoardChange, BoardDetail, BoardState, BoardWaits } from '../feed/wire.js';
+import type { BoardChange, BoardState } from '../feed/wire.js';
 import { countText } from './entries.js';
 import { each, markup, nothing, type Markup } from './markup.js';
 import { KINDS } from './table.js';
 import { clockText, timeText, zoneText } from './times.js';
-import { queryOf, type Ui } from './ui.js';
+import { hrefOf, type View } from './ui.js';
 
 /** How many of a queue are shown. */
 const MOST_WAITERS = 100;
@@ -55,21 +55,10 @@ const changeItem = ({ at, tone, type, name, text }: BoardChange): Markup => mark
   ${text === '' ? nothing : markup`<p class="faint" title="${onOneLine(text)}">${onOneLine(text)}</p>`}</li>`;
 
 /** The lock that is looked at. */
-export interface Opened {
-  /** Or why it cannot be read. */
-  readonly answer: BoardDetail | Error | undefined;
-  /** The outcome of the last action of the viewer. */
-  readonly notice: string;
-  /** The script runs: names can be copied. */
-  readonly isLive: boolean;
-}
-
-export function detailPanel(
-  { answer, notice, isLive }: Opened,
-  state: BoardState,
-  ui: Ui,
-  at: number,
-): Markup {
+export function detailPanel(view: View): Markup {
+  const { state, ui, at } = view;
+  const { answer, notice } = view.opened;
+  const isLive = view.connection !== '';
   const lock = answer instanceof Error ? undefined : answer?.lock;
   const copy = (text: string, what: string) => (isLive ? copyButton(text, what) : nothing);
   /** The label of an instance, which leads to all that it holds and waits for, the owner, and the times. */
@@ -84,12 +73,12 @@ export function detailPanel(
     return markup`<li><span class="owner" title="${onOneLine(owner)}">${
       label === undefined
         ? nothing
-        : markup`<a href="${queryOf({ ...ui, holder: label }, state)}">${onOneLine(label)}</a> `
+        : markup`<a href="${hrefOf(view, { holder: label })}">${onOneLine(label)}</a> `
     }<span class="id">${onOneLine(id)}</span>${copy(owner, `the owner ${owner}`)}</span>
     ${mode === 'shared' ? markup`<span class="faint">shared</span>` : nothing}<span class="faint">${times.filter(Boolean).join(', ')}</span></li>`;
   };
   return markup`<section id="detail" aria-label="One lock" tabindex="-1">
-  <header><h2 class="mono">${onOneLine(ui.lock)}</h2>${copy(ui.lock, 'the name')}<a class="close" href="${queryOf({ ...ui, lock: '' }, state)}" aria-label="Close">×</a></header>
+  <header><h2 class="mono">${onOneLine(ui.lock)}</h2>${copy(ui.lock, 'the name')}<a class="close" href="${hrefOf(view, { lock: '' })}" aria-label="Close">×</a></header>
   <p class="warning" role="status">${answer instanceof Error ? `The lock cannot be read: ${answer.message}` : notice}</p>
   ${lock === null ? markup`<p class="faint">Free: it has no holder.</p>` : nothing}
   ${
@@ -118,11 +107,12 @@ const copyButton = (text: string, what: string): Markup =>
   markup`<button type="button" class="copy" data-copy="${text}" aria-label="Copy ${onOneLine(what)}" title="Copy ${onOneLine(what)}"><svg viewBox="0 0 16 16" aria-hidden="true"><rect x="2.5" y="5.5" width="8" height="8" rx="1.5"></rect><path d="M5.5 5V2.5h8v8H11"></path></svg></button>`;
 
 /** All that one process holds and waits for: the holds are the rows of the table. */
-export function holderPanel(waits: BoardWaits | undefined, state: BoardState, ui: Ui, at: number): Markup {
+export function holderPanel(view: View): Markup {
+  const { state, ui, at, waits } = view;
   const held = state.locks.filter(({ holders }) => holders.some(({ label }) => label === ui.holder)).length;
   return markup`<section id="holder" class="panel" aria-label="One holder">
-  <header><h2 class="mono">${onOneLine(ui.holder)}</h2><a class="close" href="${queryOf({ ...ui, holder: '' }, state)}" aria-label="Show all holders">×</a></header>
+  <header><h2 class="mono">${onOneLine(ui.holder)}</h2><a class="close" href="${hrefOf(view, { holder: '' })}" aria-label="Show all holders">×</a></header>
   <p>Holds ${countText(held, 'lock')}${waits === undefined ? nothing : `, and waits for ${countText(waits.waits.length, 'lock')}`}.</p>
-  <ul>${(waits?.waits ?? []).map(({ name, since }) => markup`<li>waits for <a class="mono" href="${queryOf({ ...ui, lock: name }, state)}">${onOneLine(name)}</a> for ${timeText(at - since)}</li>`)}</ul>
+  <ul>${(waits?.waits ?? []).map(({ name, since }) => markup`<li>waits for <a class="mono" href="${hrefOf(view, { lock: name })}">${onOneLine(name)}</a> for ${timeText(at - since)}</li>`)}</ul>
 </section>`;
 }

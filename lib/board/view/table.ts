@@ -1,5 +1,5 @@
 import { onOneLine } from '../../runtime/text.js';
-import type { BoardHolder, BoardLock, BoardState, Times } from '../feed/wire.js';
+import type { BoardHolder, BoardLock, Times } from '../feed/wire.js';
 import {
   countText,
   groupOf,
@@ -13,24 +13,7 @@ import {
 } from './entries.js';
 import { each, markup, nothing, type Child, type Markup } from './markup.js';
 import { isoTime, shortText, timeText } from './times.js';
-import { queryOf, type Ui } from './ui.js';
-
-/** The rows that are made: others are out of sight. */
-export interface Window {
-  readonly from: number;
-  readonly to: number;
-  /** px */
-  readonly rowHeight: number;
-}
-
-interface TableOptions {
-  readonly state: BoardState;
-  readonly ui: Ui;
-  readonly at: number;
-  readonly window: Window;
-  /** The key of the row that Tab reaches, if keys move between rows. */
-  readonly active: string | undefined;
-}
+import { hrefOf, type View } from './ui.js';
 
 export const KINDS: Readonly<Record<BoardLock['kind'], string>> = {
   lock: 'plain',
@@ -39,21 +22,21 @@ export const KINDS: Readonly<Record<BoardLock['kind'], string>> = {
   semaphore: 'semaphore',
 };
 
-export function lockTable(entries: readonly Entry[], options: TableOptions): Markup {
-  const { from, to, rowHeight } = options.window;
+export function lockTable(entries: readonly Entry[], view: View): Markup {
+  const { from, to, rowHeight } = view.window;
   const shown = entries.slice(from, to);
-  const elected = new Set(options.state.elections);
+  const elected = new Set(view.state.elections);
   const rows = each(
     shown.map((entry, index) => ({ entry, index: from + index })),
     ({ entry }) => entry.key,
     ({ entry, index }) =>
-      'group' in entry ? groupRow(entry.group, index, options) : lockRow(entry, index, elected, options),
+      'group' in entry ? groupRow(entry.group, index, view) : lockRow(entry, index, elected, view),
   );
   return markup`
 <table role="table" aria-label="Locks that are held or waited for" aria-rowcount="${entries.length + 1}">
   <thead role="rowgroup"><tr role="row" aria-rowindex="1">
-    ${head('name', options)}<th class="holder" scope="col" role="columnheader">Held by</th>${head('age', options)}
-    <th class="lease" scope="col" role="columnheader">Lease</th>${head('wait', options)}
+    ${head('name', view)}<th class="holder" scope="col" role="columnheader">Held by</th>${head('age', view)}
+    <th class="lease" scope="col" role="columnheader">Lease</th>${head('wait', view)}
     <th class="token" scope="col" role="columnheader">Token</th>
   </tr></thead>
   ${spacer(from * rowHeight)}<tbody role="rowgroup" id="rows">${rows}</tbody>${spacer(Math.max(0, entries.length - to) * rowHeight)}
@@ -66,39 +49,33 @@ const spacer = (height: number): Child =>
     ? nothing
     : markup`<tbody class="space" aria-hidden="true"><tr><td height="${height}"></td></tr></tbody>`;
 
-function head(key: keyof typeof SORTS, { ui, state }: TableOptions): Markup {
+function head(key: keyof typeof SORTS, view: View): Markup {
+  const { ui } = view;
   const { by, isReversed } = sortOf(ui);
   const isSorted = by === key;
   const isUp = (key === 'name') !== isReversed;
-  const href = queryOf(
-    { ...ui, sort: isSorted && !isReversed ? `-${key}` : key === 'wait' ? '' : key },
-    state,
-  );
+  const href = hrefOf(view, { sort: isSorted && !isReversed ? `-${key}` : key === 'wait' ? '' : key });
   return markup`<th class="${key}" scope="col" role="columnheader" aria-sort="${
     isSorted ? (isUp ? 'ascending' : 'descending') : nothing
   }"><a class="sort" href="${href}">${SORTS[key]}</a></th>`;
 }
 
 /** Only one row can be reached by Tab if keys move between rows. */
-const tabOf = (key: string, { active }: TableOptions) =>
+const tabOf = (key: string, { active }: View) =>
   active === undefined ? nothing : active === key ? '0' : '-1';
 
-function groupRow({ name, locks, isOpen }: Group, index: number, options: TableOptions): Markup {
-  const { state, ui, at } = options;
+function groupRow({ name, locks, isOpen }: Group, index: number, view: View): Markup {
+  const { state, ui, at } = view;
   const { held, fixed, holders, oldest, longest, waiting } = sumsOf(locks, at);
   const times = groupOf(state, name);
-  const without = {
-    ...ui,
-    open: ui.open.filter((one) => one !== name),
-    shut: ui.shut.filter((one) => one !== name),
-  };
-  const href = queryOf(
-    isOpen ? { ...without, shut: [...without.shut, name] } : { ...without, open: [...without.open, name] },
-    state,
-  );
+  const [open, shut] = [ui.open, ui.shut].map((list) => list.filter((one) => one !== name)) as [
+    string[],
+    string[],
+  ];
+  const href = hrefOf(view, isOpen ? { open, shut: [...shut, name] } : { open: [...open, name], shut });
   return markup`
 <tr class="entry group" role="row" aria-rowindex="${index + 2}">
-  <th class="name" scope="row" role="rowheader"><a href="${href}" aria-expanded="${isOpen ? 'true' : 'false'}" title="${onOneLine(name)}" tabindex="${tabOf(`group ${name}`, options)}">${onOneLine(name)}</a>
+  <th class="name" scope="row" role="rowheader"><a href="${href}" aria-expanded="${isOpen ? 'true' : 'false'}" title="${onOneLine(name)}" tabindex="${tabOf(`group ${name}`, view)}">${onOneLine(name)}</a>
     <span class="more">${countText(locks.length, 'lock')}${times?.rate ? `, ${times.rate.toLocaleString('en')} a minute` : ''}</span></th>
   <td class="holder" role="cell">${countText(held, 'lock')} held<span class="more">by ${countText(holders, 'process', 'processes')}</span></td>
   <td class="age" role="cell">${held > 0 ? time('longest ', oldest) : nothing}${usual(times?.hold, times?.isSeen)}</td>
@@ -112,9 +89,9 @@ function lockRow(
   { key, lock, isInGroup }: Extract<Entry, { lock: BoardLock }>,
   index: number,
   elected: ReadonlySet<string>,
-  options: TableOptions,
+  view: View,
 ): Markup {
-  const { state, ui, at } = options;
+  const { state, ui, at } = view;
   const { name, kind, holders, waiting, waitingSince, token, group } = lock;
   const isHeld = holders.length > 0;
   const age = timeSince(sinceOf(lock), at);
@@ -123,9 +100,9 @@ function lockRow(
   const wait = waiting > 0 && waitingSince !== null ? at - waitingSince : undefined;
   return markup`
 <tr class="${['entry lock', ...marks].filter(Boolean).join(' ')}" role="row" aria-rowindex="${index + 2}">
-  <th class="name" scope="row" role="rowheader"><a href="${queryOf({ ...ui, lock: name }, state)}" title="${onOneLine(name)}" tabindex="${tabOf(key, options)}">${onOneLine(name)}</a>
+  <th class="name" scope="row" role="rowheader"><a href="${hrefOf(view, { lock: name })}" title="${onOneLine(name)}" tabindex="${tabOf(key, view)}">${onOneLine(name)}</a>
     <span class="more">${KINDS[kind]}${elected.has(name) ? markup` <span class="mark">election</span>` : nothing}</span></th>
-  <td class="holder" role="cell">${holderLinks(holders, tabOf(key, options), options)}</td>
+  <td class="holder" role="cell">${holderLinks(holders, tabOf(key, view), view)}</td>
   <td class="age" role="cell">${!isHeld ? nothing : age === undefined ? 'unknown' : time('', age)}${usual(times?.hold, times?.isSeen)}</td>
   <td class="lease" role="cell">${isHeld ? lease(holders, at) : nothing}</td>
   <td class="wait" role="cell">${waiting > 0 ? markup`<b class="count">${waiting}</b>` : nothing}${time('', wait)}${usual(times?.wait)}</td>
@@ -133,14 +110,10 @@ function lockRow(
 </tr>`;
 }
 
-function holderLinks(
-  [first, ...others]: readonly BoardHolder[],
-  tab: Child,
-  { ui, state }: TableOptions,
-): Child {
+function holderLinks([first, ...others]: readonly BoardHolder[], tab: Child, view: View): Child {
   if (first === undefined) return markup`<span class="none">no holder</span>`;
   const labels = [first, ...others].slice(0, 20).map(({ label }) => onOneLine(label));
-  return markup`<a class="label" href="${queryOf({ ...ui, holder: first.label }, state)}" title="${labels.join('\n')}" tabindex="${tab}">${labels[0] ?? ''}</a>${
+  return markup`<a class="label" href="${hrefOf(view, { holder: first.label })}" title="${labels.join('\n')}" tabindex="${tab}">${labels[0] ?? ''}</a>${
     others.length > 0 ? markup`<span class="more">and ${others.length} more</span>` : nothing
   }`;
 }

@@ -1,4 +1,5 @@
-import type { BoardState } from '../feed/wire.js';
+import type { BoardDetail, BoardState, BoardWaits } from '../feed/wire.js';
+import type { Wish } from './dialogs.js';
 
 /** What a viewer looks at. It is the query of the page's address: each link works without the script, too. */
 export interface Ui {
@@ -26,6 +27,27 @@ export const uiOf = (query: URLSearchParams): Ui => {
     Record<(typeof LISTS)[number], string[]>;
 };
 
+/** All that the page shows. */
+export interface View {
+  readonly state: BoardState;
+  readonly ui: Ui;
+  /** The time of the server. */
+  readonly at: number;
+  /** Empty before the script runs. */
+  readonly connection: '' | 'connecting' | 'live' | 'lost' | 'refused';
+  /** The rows that are made, and the height of each in px: others are out of sight. */
+  readonly window: { readonly from: number; readonly to: number; readonly rowHeight: number };
+  /** The key of the row that Tab reaches, if keys move between rows. */
+  readonly active: string | undefined;
+  /** So many locks are shown without their groups being opened. */
+  readonly few: number;
+  /** The lock that is open, or why it cannot be read, and the outcome of the last action of the viewer. */
+  readonly opened: { readonly answer: BoardDetail | Error | undefined; readonly notice: string };
+  readonly waits: BoardWaits | undefined;
+  /** The action that the dialog is open for. */
+  readonly wish: Wish | undefined;
+}
+
 /** The address of the page that shows this. */
 export function queryOf(ui: Ui, { instances }: Pick<BoardState, 'instances'>): string {
   const query = new URLSearchParams();
@@ -35,3 +57,7 @@ export function queryOf(ui: Ui, { instances }: Pick<BoardState, 'instances'>): s
   for (const field of LISTS) for (const value of ui[field]) query.append(field, value);
   return `?${query.toString()}`;
 }
+
+/** The address of the page that differs in this. */
+export const hrefOf = ({ ui, state }: View, change: Partial<Ui>): string =>
+  queryOf({ ...ui, ...change }, state);

@@ -391,6 +391,9 @@ const title = hasChromium ? 'the board in Chromium' : 'the board in Chromium (sk
     const waiting = locks.acquire('import');
     const { page } = await open({ url });
     await live(page);
+    await attention(page)
+      .getByText(/^The lease of worker-1 on import is not renewed and ends in \d+ s, and 1 caller waits\./)
+      .waitFor();
     await page.locator('.lock', { hasText: 'seat:7' }).locator('.count').waitFor();
     // As grants to others look that do not queue.
     const client = own.client();
@@ -401,9 +404,6 @@ const title = hasChromium ? 'the board in Chromium' : 'the board in Chromium (sk
       .getByText(
         /^A caller starves: it has waited for seat:7 for \d+ s, usually [\d.]+ m?s, and the lock went to others 7 times/,
       )
-      .waitFor();
-    await attention(page)
-      .getByText(/^The lease of worker-1 on import is not renewed and ends in \d+ s, and 1 caller waits\./)
       .waitFor();
     await fixed.release();
     await (await waiting).release();

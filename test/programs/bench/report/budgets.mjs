@@ -186,6 +186,12 @@ const budgets = (r) => {
     ),
     timed('list, 10,000 among 1,000,000 keys: s', r.median('list', 'ours', 'listSeconds'), atMost(2)),
     timed('list: slowest command, ms', r.median('list', 'ours', 'slowestCommand'), atMost(5)),
+    timed(
+      'board, 1,000 viewers: longest block of the event loop, ms',
+      r.median('board', 'ours', 'longestBlock'),
+      atMost(50),
+    ),
+    timed('board, 1,000 viewers: leases of 3 s kept, of 3', r.median('board', 'ours', 'kept'), atLeast(3)),
   ];
 };
 

@@ -46,6 +46,9 @@ export const FIGURES = {
   listSeconds: ['s', 2],
   slowestCommand: ['slowest command, ms', 2],
   listed: ['listed', 0],
+  longestBlock: ['longest block ms', 1],
+  kept: ['leases kept', 0],
+  served: ['viewers', 0],
 };
 
 export const number = (value, digits) =>

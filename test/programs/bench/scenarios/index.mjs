@@ -1,4 +1,5 @@
 import { absences } from './absence.mjs';
+import { board } from './board.mjs';
 import { control, crowd, fleet32x1, fleet4x8, hold2ms } from './bursts.mjs';
 import { fenced } from './fenced.mjs';
 import { growths } from './growth.mjs';
@@ -34,6 +35,7 @@ export const scenarios = [
   telemetry,
   nested,
   list,
+  board,
   ...fenced,
   ...growths,
 ];
