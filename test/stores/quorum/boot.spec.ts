@@ -7,9 +7,11 @@ import {
   isLockUnavailableError,
 } from '../../../lib/index.js';
 import { createLeastUser } from '../../support/acl.js';
+import { until } from '../../scenarios/until.js';
 import { QuorumEnvironment } from './quorum-environment.js';
 
-const LEASE = 4_000;
+/** ms: a node has a second to answer then. */
+const LEASE = 20_000;
 
 describe('The boot of an application', () => {
   let environment: QuorumEnvironment;
@@ -33,8 +35,11 @@ describe('The boot of an application', () => {
     await environment.settled(environment.quorum({ leaseTime: LEASE }, nodes(0, 1, 2)));
     const app = await appWith(nodes(0, 1, 3));
     await expect(app.init()).rejects.toMatchObject({ code: 'LOCK_CONFIG', option: 'nodes' });
-    const clients = String(await environment.node(3).client().client('LIST'));
-    expect(clients.trim().split('\n')).toHaveLength(1);
+    const clients = async () =>
+      String(await environment.node(3).client().client('LIST'))
+        .trim()
+        .split('\n');
+    await until(async () => (await clients()).length === 1);
   });
 
   it('succeeds on the nodes of the quorum', async () => {
@@ -84,6 +89,7 @@ describe('A user without a right to the charter of the nodes', () => {
     expect(nodes.map((node) => node.error)).toEqual(
       environment.nodes.map(() => expect.stringContaining(right) as unknown),
     );
+    await until(() => warnings.length >= 3);
     expect(warnings).toEqual(environment.nodes.map(() => expect.stringContaining(right) as unknown));
     // The right is enough.
     await Promise.all(environment.nodes.map((node) => node.client().acl('SETUSER', 'locks', '~~ndl:quorum')));

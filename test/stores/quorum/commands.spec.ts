@@ -10,7 +10,7 @@ describe('The commands that each node of a quorum gets', () => {
 
   beforeEach(async () => {
     environment = await QuorumEnvironment.of(5);
-    locks = environment.quorum();
+    locks = environment.quorum({ leaseTime: 300_000 });
     await environment.settled(locks);
     for (const node of environment.nodes) {
       for (const { source } of Object.values(scripts)) await node.client().script('LOAD', source);

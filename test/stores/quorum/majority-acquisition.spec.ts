@@ -1,5 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { LockKindMismatchError, LockUnavailableError } from '../../../lib/index.js';
 import type { AcquireAllReply } from '../../../lib/store/lock-store.js';
 import { Contention } from '../../../lib/stores/quorum/contention.js';
@@ -44,6 +43,10 @@ beforeEach(() => {
       return original(...given);
     });
   }
+});
+
+afterEach(() => {
+  jest.useRealTimers();
 });
 
 interface Setting {
@@ -178,12 +181,13 @@ describe('A majority', () => {
   });
 
   it('does not wait for that of a member that is absent', async () => {
+    jest.useFakeTimers();
     const { run, presence } = attemptAt([refusal('x:1', 100, 'a'), refusal('y:1', 200, 'b'), never()]);
     presence.failed(2, presence.asked(2), failure('CommandTimeout'));
     let isOver = false;
     const running = run().then(() => (isOver = true));
     // The moment is twice as long.
-    await sleep(25);
+    await jest.advanceTimersByTimeAsync(25);
     expect(isOver).toBe(true);
     await running;
   });
@@ -494,11 +498,15 @@ describe('Where several processes ask', () => {
   });
 
   it('the last winner leaves the others a head start', async () => {
+    jest.useFakeTimers();
+    contention = new Contention();
+    contention.expect(['a']);
     contention.decided(['a'], true);
     const { run } = attemptAt([refusal('x:1'), never(), never()]);
     const running = run();
-    await turn();
+    await jest.advanceTimersByTimeAsync(4);
     expect(asked).toEqual([]);
+    await jest.advanceTimersByTimeAsync(1);
     await running;
     expect(asked).toHaveLength(1);
   });

@@ -5,7 +5,7 @@ import { until } from '../../../scenarios/until.js';
 import { QuorumEnvironment } from '../quorum-environment.js';
 import { fenceOf } from '../../../support/keys.js';
 
-const LEASE = 2_000;
+const LEASE = 4_000;
 
 /**
  * Two majorities of three nodes have one in common, and it alone carries the token from the one to the next. A node whose

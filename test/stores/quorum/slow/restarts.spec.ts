@@ -5,7 +5,7 @@ import { until } from '../../../scenarios/until.js';
 import type { TcpProxy } from '../../../support/tcp-proxy.js';
 import { QuorumEnvironment } from '../quorum-environment.js';
 
-const LEASE = 4_000;
+const LEASE = 10_000;
 
 describe('A node that is killed and comes back empty', () => {
   let environment: QuorumEnvironment;
@@ -49,7 +49,7 @@ describe('A node that is killed and comes back empty', () => {
     const tries: unknown[] = [];
     const trying = (async () => {
       for (;;) {
-        const got = await locks.tryAcquire('a');
+        const got = await locks.tryAcquire('a').catch(() => null);
         // Looked at in the same turn.
         const both = got !== null && lease.held;
         tries.push(got);
@@ -115,6 +115,6 @@ describe('A node that is killed and comes back empty', () => {
     await until(() => lease.signal.aborted);
     expect(lease.held).toBe(false);
     // Also where it was just renewed.
-    await environment.isFreeEverywhere('a', LEASE / 2);
+    await environment.isFreeEverywhere('a');
   });
 });

@@ -38,7 +38,7 @@ it("an acquisition that the application's clients send again to all nodes, when 
     proxy.dropRequests(false);
   }
   await refused;
-  await sleep(2 * LEASE);
+  await sleep(LEASE + 500);
   const monitors = await Promise.all(environment.nodes.map((node) => node.monitor()));
   for (const proxy of proxies) proxy.refuse(false);
   await until(() => monitors.every(areTakenBack));

@@ -4,7 +4,7 @@ import { until } from '../../../scenarios/until.js';
 import { SentinelDeployment } from '../../../support/sentinel.js';
 import { QuorumEnvironment } from '../quorum-environment.js';
 
-const LEASE = 4_000;
+const LEASE = 20_000;
 
 describe('A quorum of two servers and a Sentinel deployment', () => {
   let environment: QuorumEnvironment;
@@ -47,7 +47,7 @@ describe('A quorum of two servers and a Sentinel deployment', () => {
     const died = performance.now();
     await former.kill();
     const elected = await deployment.master(former);
-    await until(async () => (await locks.health()).nodes[2]?.quarantine !== undefined, 25_000);
+    await until(async () => (await locks.health()).nodes[2]?.quarantine !== undefined);
     expect((await locks.health()).nodes[2]?.quarantine).toBeGreaterThan(0);
     await until(async () => (await environment.owners('a', [elected]))[0] === lease.owner);
     expect(lease.held).toBe(true);
