@@ -13,7 +13,7 @@ export async function runProgram(
   source: string,
   {
     env = {},
-    patience = 15_000,
+    patience = 60_000,
     bundled = true,
   }: { env?: Record<string, string>; patience?: number; bundled?: boolean } = {},
 ): Promise<string> {

@@ -172,7 +172,7 @@ describe('The commands that Redis gets', () => {
   });
 
   it('20 waits one after another: none is left to a look after its time', async () => {
-    const asked = performance.now();
+    let looks = 0;
     for (let n = 0; n < 20; n++) {
       const lease = await a.acquire(`subscribe:${String(n)}`);
       await server.resetCommandCalls();
@@ -180,9 +180,11 @@ describe('The commands that Redis gets', () => {
       await sent(1);
       await lease.release();
       await (await waiting).release();
+      // One each for the entry and both releases.
+      looks += ((await server.commandCalls()).evalsha ?? 0) - 3;
     }
-    // One that misses its message looks after a second, which would make twenty.
-    expect(performance.now() - asked).toBeLessThan(12_000);
+    // A wait that misses its message looks once more. On a busy machine one that lasts for a second does so, too.
+    expect(looks).toBeLessThan(10);
   });
 
   it('callers of three processes that come back at once: two for each acquisition', async () => {
@@ -201,9 +203,9 @@ describe('The commands that Redis gets', () => {
 
   it.each([
     ['three at each renewal', {}],
-    ['three at each look, where they are not renewed', { leaseTime: 6_000 }],
+    ['three at each look, where they are not renewed', { leaseTime: 12_000 }],
   ])('250 locks that are held: %s', async (_, options) => {
-    const keeper = service(6_000);
+    const keeper = service(12_000);
     const leases = await Promise.all(
       Array.from({ length: 250 }, (__, n) => keeper.acquire(`held:${String(n)}`, options)),
     );

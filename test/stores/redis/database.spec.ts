@@ -44,15 +44,13 @@ function clientOf(client: Redis | Redis5): Redis {
 /** Those that are not empty. */
 const databases = async () => (await server.client().info('keyspace')).match(/^db\d+/gm) ?? [];
 
-/** What an acquisition is refused with: at once, and for good. */
+/** What an acquisition is refused with, which would wait for ever. */
 async function refusal(locks: LockService): Promise<string> {
-  const asked = performance.now();
   const error: unknown = await locks
-    .acquire('refused', { waitTime: 20_000 })
+    .acquire('refused', { waitTime: Infinity })
     .catch((reason: unknown) => reason);
   if (!isLockUnavailableError(error)) throw new Error('it was acquired', { cause: error });
   expect(error).toMatchObject({ permanent: true, effect: 'refused' });
-  expect(performance.now() - asked).toBeLessThan(5_000);
   return (error.cause as Error).message;
 }
 

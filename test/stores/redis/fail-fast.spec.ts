@@ -18,12 +18,8 @@ const start = async () => {
   return server;
 };
 
-/** ms that a call took to fail with LockUnavailableError. */
-async function failureOf(call: Promise<unknown>): Promise<number> {
-  const begun = performance.now();
-  await expect(call).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE' });
-  return performance.now() - begun;
-}
+const expectFailure = (call: Promise<unknown>) =>
+  expect(call).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE' });
 
 const disconnected = (locks: LockService, nodes = 1) => {
   let gone = 0;
@@ -34,18 +30,20 @@ const disconnected = (locks: LockService, nodes = 1) => {
 };
 
 describe('failFast', () => {
-  it('fails at once while the connection is down, and takes the lock when it is back', async () => {
+  it('fails a caller that would wait for ever while the connection is down, and takes the lock when it is back', async () => {
     const server = await start();
-    const locks = environment.service({ connection: server.url, waitTime: 20_000 });
+    const locks = environment.service({ connection: server.url, waitTime: Infinity });
     const isGone = disconnected(locks);
     const held = await locks.acquire('held');
     await server.kill();
     await until(isGone);
 
-    expect(await failureOf(locks.acquire('a', { failFast: true }))).toBeLessThan(500);
-    expect(await failureOf(locks.getFairLock('a').tryAcquire({ failFast: true }))).toBeLessThan(500);
-    expect(await failureOf(locks.acquire(['a', 'b'], { failFast: true }))).toBeLessThan(500);
-    expect(await failureOf(locks.acquire('a', { waitTime: 800 }))).toBeGreaterThan(700);
+    await expectFailure(locks.acquire('a', { failFast: true }));
+    await expectFailure(locks.getFairLock('a').tryAcquire({ failFast: true, waitTime: Infinity }));
+    await expectFailure(locks.acquire(['a', 'b'], { failFast: true }));
+    const begun = performance.now();
+    await expectFailure(locks.acquire('a', { waitTime: 800 }));
+    expect(performance.now() - begun).toBeGreaterThan(700);
     void held.release();
 
     const waiting = locks.acquire('a');
@@ -56,25 +54,25 @@ describe('failFast', () => {
       await lease?.release();
       return lease !== undefined;
     });
-  }, 40_000);
+  });
 
   it('does not refuse a lock that the scope re-enters', async () => {
     const server = await start();
-    const locks = environment.service({ connection: server.url, failFast: true });
+    const locks = environment.service({ connection: server.url, waitTime: Infinity, failFast: true });
     const isGone = disconnected(locks);
     await locks.using('a', async () => {
       await server.kill();
       await until(isGone);
       await (await locks.acquire('a')).release();
-      expect(await failureOf(locks.acquire('b'))).toBeLessThan(500);
+      await expectFailure(locks.acquire('b'));
     });
-  }, 20_000);
+  });
 
   it('of a quorum fails where a majority is down, with what each node said', async () => {
     const nodes = await Promise.all([start(), start(), start()]);
     const locks = environment.service({
       nodes: nodes.map(({ url }) => url),
-      waitTime: 20_000,
+      waitTime: Infinity,
       failFast: true,
     });
     const isGone = disconnected(locks, 2);
@@ -90,7 +88,7 @@ describe('failFast', () => {
         { node: expect.any(String), outcome: 'error' },
       ],
     });
-  }, 60_000);
+  });
 
   it.each(['yes', 1, null])('cannot be %j', async (failFast) => {
     const options = { store: 'memory', failFast: failFast as unknown as boolean } as const;

@@ -49,7 +49,8 @@ export const placesOf = (environment: TestEnvironment): [string, () => Promise<P
   ],
 ];
 
-export const LEASE = 3_000;
+/** ms: a command on a node of a quorum has a second then. */
+export const LEASE = 20_000;
 export const FAIR_TERMS: QueueTerms = { kind: 'fair', mode: 'exclusive', capacity: 1 };
 
 /** A service and a store without a prefix, on the servers of a place. */

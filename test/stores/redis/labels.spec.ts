@@ -32,9 +32,11 @@ describe('The label of a holder', () => {
 
   it('is told to other processes once the hold has lasted for a second', async () => {
     const worker = await environment.worker({ url: server.url, service: { label: 'orders "7"' } });
+    const asked = performance.now();
     await worker.call('acquire', 'far');
     const quick = await errorOf(locks.acquire('far', { waitTime: 0 }));
-    expect(quick).toMatchObject({ code: 'LOCK_TIMEOUT', holderLabel: undefined });
+    expect(quick).toMatchObject({ code: 'LOCK_TIMEOUT' });
+    if (performance.now() - asked < 1_000) expect(quick?.holderLabel).toBeUndefined();
     await until(async () => (await labels()).length > 0);
     expect((await locks.inspect('far'))?.holders).toMatchObject([{ label: 'orders "7"', local: false }]);
     // Known from now on, so that an error needs no question.
@@ -73,7 +75,7 @@ describe('The label of a holder', () => {
     const worker = await environment.worker({ url: server.url, service: { label: 'stock' } });
     await worker.call('acquire', 'waited-for');
     const other = environment.service({ connection: server.url });
-    const error = await errorOf(other.acquire('waited-for', { waitTime: 1_500 }));
+    const error = await errorOf(other.acquire('waited-for', { waitTime: 4_000 }));
     expect(error).toMatchObject({ holderLabel: 'stock' });
     await worker.stop();
   });

@@ -26,7 +26,7 @@ describe('Preflight', () => {
   });
 
   const boot = async (connection: RedisConnection) => {
-    const imports = [LockModule.forRoot({ connection, leaseTime: 3_000 })];
+    const imports = [LockModule.forRoot({ connection, leaseTime: 12_000 })];
     const logger = { ...logs.logger, log: () => undefined };
     const app = await Test.createTestingModule({ imports }).setLogger(logger).compile();
     environment.add(() => app.close());
@@ -195,7 +195,7 @@ describe('Preflight', () => {
        process.kill(pid, 'SIGSTOP');
        await sleep(100);
        process.kill(pid, 'SIGKILL');
-       await sleep(1_000);
+       await sleep(500);
        await locks.onApplicationShutdown();`,
     ],
   ])('harms no process when %s', async (_, rest) => {
@@ -208,7 +208,7 @@ describe('Preflight', () => {
        const client = new Redis('${server.url}');
        client.on('error', () => undefined);
        const connected = once(client, 'ready');
-       const locks = new LockService({ connection: client, leaseTime: 3_000 });
+       const locks = new LockService({ connection: client, leaseTime: 12_000 });
        ${rest}
        client.disconnect();
        console.log('\\nunharmed');`,

@@ -94,17 +94,15 @@ describe('The privileges that the guide lists', () => {
   });
 
   it.each([[['+evalsha', '+eval']], [['+hset']]])(
-    'without %s an acquisition fails at once: waiting would not help',
+    'without %s an acquisition fails, also of a caller that would wait for ever',
     async (privileges) => {
       const less = LEAST_PRIVILEGES.filter((each) => !privileges.includes(each));
       const user = await createLeastUser(server.client(), 'less', less);
       const locks = environment.service({ connection: { host: '127.0.0.1', port: server.port, ...user } });
-      const asked = performance.now();
       const error: unknown = await locks
-        .acquire('key', { waitTime: 20_000 })
+        .acquire('key', { waitTime: Infinity })
         .catch((reason: unknown) => reason);
       expect(isLockUnavailableError(error) && error.permanent).toBe(true);
-      expect(performance.now() - asked).toBeLessThan(10_000);
     },
   );
 });

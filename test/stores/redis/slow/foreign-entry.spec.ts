@@ -36,8 +36,7 @@ describe.each(placesOf(environment).slice(0, 2))('A waiter on %s', (_, open) => 
       }
       leaving.abort();
       await expect(waits).rejects.toThrow();
-      for (const client of place.clients)
-        await until(async () => (await client.exists(queueOf(key))) === 0, 5_000);
+      for (const client of place.clients) await until(async () => (await client.exists(queueOf(key))) === 0);
       for (const client of place.clients) expect(await client.exists(key)).toBe(1);
     }
   });

@@ -35,7 +35,7 @@ describe.each(placesOf(environment))('A hash of the application on %s', (_, open
 
   beforeAll(async () => {
     ({ place, locks, store } = await lockingIn(environment, open));
-  }, 60_000);
+  });
 
   const put = async (key: string, hash: Record<string, string>) => {
     for (const client of place.clients) await client.multi().del(key).hset(key, hash).exec();
@@ -165,10 +165,10 @@ describe('What is looked at', () => {
 
   beforeAll(async () => {
     server = await environment.server();
-    locks = environment.service({ connection: server.url });
+    locks = environment.service({ connection: server.url, leaseTime: 300_000 });
     for (let n = 0; n < 2; n++) {
       const lease = await locks.acquire('key');
-      await lease.extend(40_000);
+      await lease.extend(400_000);
       await lease.release();
     }
   });
@@ -196,7 +196,7 @@ describe('What is looked at', () => {
       exists: 1,
     });
     const [lease] = locks.leases();
-    expect(await commandsOf(() => lease!.extend(60_000))).toEqual({
+    expect(await commandsOf(() => lease!.extend(400_000))).toEqual({
       time: 1,
       hexists: 1,
       pttl: 2,

@@ -41,7 +41,7 @@ describe.each(placesOf(environment))('A sorted set of the application on %s', (_
 
   beforeAll(async () => {
     ({ place, locks, store } = await lockingIn(environment, open));
-  }, 60_000);
+  });
 
   const put = async (key: string, { members, end, fence }: SortedSet) => {
     for (const client of place.clients) {

@@ -49,13 +49,12 @@ describe.each(WITHOUT_INFO)('Where INFO is %s', (_, args, rule) => {
   it('locks work, and health knows less', async () => {
     const server = await environment.server({ args });
     if (rule !== undefined) await server.client().acl('SETUSER', 'default', rule);
-    const [one, two] = [0, 1].map(() => environment.service({ connection: server.url, leaseTime: 6_000 }));
+    const [one, two] = [0, 1].map(() => environment.service({ connection: server.url }));
     await used(one!, two!);
   });
 });
 
-const refused = (connection: RedisConnection) =>
-  refusal(environment.service({ connection, leaseTime: 6_000 }));
+const refused = (connection: RedisConnection) => refusal(environment.service({ connection }));
 
 /** The client of an application: for TypeScript the versions are classes of their own. */
 function ownClient<C extends Redis | Cluster>(own: C): C {
@@ -72,7 +71,7 @@ it('A client of the application that insists on INFO is refused at once, by the 
     expect(await refused(ownClient(new Client(server.url)))).toMatch(/unknown command 'info'/i);
     const ready = [0, 1].map(() => {
       const connection = ownClient(new Client(server.url, { enableReadyCheck: false }));
-      return environment.service({ connection, leaseTime: 6_000 });
+      return environment.service({ connection });
     });
     await used(ready[0]!, ready[1]!);
   }
@@ -87,13 +86,13 @@ it('Where INFO is renamed away, a cluster works', async () => {
     async () => (await admin.call('CLUSTER', 'INFO'))?.toString().includes('cluster_state:ok') === true,
   );
   const connection = { cluster: [{ host: '127.0.0.1', port: server.port }] };
-  const [one, two] = [0, 1].map(() => environment.service({ connection, leaseTime: 6_000 }));
+  const [one, two] = [0, 1].map(() => environment.service({ connection }));
   await used(one!, two!);
 
   for (const Client of [Cluster, Cluster5 as unknown as typeof Cluster]) {
     const unchecked = { enableReadyCheck: false };
     const own = ownClient(new Client(connection.cluster, { ...unchecked, redisOptions: unchecked }));
-    await (await environment.service({ connection: own, leaseTime: 6_000 }).acquire('own')).release();
+    await (await environment.service({ connection: own }).acquire('own')).release();
   }
 });
 
@@ -102,18 +101,16 @@ it('Where INFO and CLUSTER INFO are forbidden, a cluster works, and a client tha
   environment.add(() => cluster.stop());
   for (const server of cluster.servers)
     await server.client().acl('SETUSER', 'default', '-info', '-cluster|info');
-  const [one, two] = [0, 1].map(() =>
-    environment.service({ connection: { cluster: cluster.addresses }, leaseTime: 6_000 }),
-  );
+  const [one, two] = [0, 1].map(() => environment.service({ connection: { cluster: cluster.addresses } }));
   await used(one!, two!);
 
   for (const Client of [Cluster, Cluster5 as unknown as typeof Cluster]) {
     const insisting = ownClient(new Client(cluster.addresses));
     expect(await refused(insisting)).toMatch(/NOPERM.*cluster\|info/);
     const connection = ownClient(new Client(cluster.addresses, { enableReadyCheck: false }));
-    await (await environment.service({ connection, leaseTime: 6_000 }).acquire('key')).release();
+    await (await environment.service({ connection }).acquire('key')).release();
     for (const server of cluster.servers) await server.client().acl('SETUSER', 'default', '+cluster|info');
-    const locks = environment.service({ connection: insisting, leaseTime: 6_000 });
+    const locks = environment.service({ connection: insisting });
     await until(async () => (await locks.health()).status === 'up');
     await (await locks.acquire('key')).release();
     for (const server of cluster.servers) await server.client().acl('SETUSER', 'default', '-cluster|info');

@@ -15,7 +15,7 @@ import { until } from '../../../scenarios/until.js';
 import { isFence, lockKeys } from '../../../support/keys.js';
 import type { RedisServer } from '../../../support/redis-server.js';
 
-const LEASE = 6_000;
+const LEASE = 12_000;
 const MINUTE = 60_000;
 const QUEUED: [string, Kind][] = [
   ['fair', FAIR],

@@ -7,6 +7,9 @@ import { RedisServer } from '../../../support/redis-server.js';
 import { Worker } from '../../../support/worker.js';
 
 const CHANNEL = 'redisson_lock__channel:{lock:a}';
+/** ms: longer than any caller waits, so a caller that gets the lock was woken. */
+const LONG = 300_000;
+const PATIENT = { waitTime: 60_000 };
 /** So many that the lock is left to them with nearly every release. */
 const OUTSIDERS = 40;
 
@@ -16,7 +19,7 @@ let outsiders: Redis[];
 let workers: Worker[];
 
 const open = (): LockService => {
-  const service = new LockService({ connection: server.url });
+  const service = new LockService({ connection: server.url, leaseTime: LONG });
   services.push(service);
   return service;
 };
@@ -67,7 +70,7 @@ it('processes that have listened to another library do not take each other for i
   await server.client().publish(CHANNEL, '0');
   await until(async () => (await listeners()) === 0);
   shares.fill(0);
-  await sleep(1_500);
+  await until(() => shares[0]! + shares[1]! > 300);
   ends = true;
   await Promise.all(loops);
   // Two clients of one Node process are served as two processes are.
@@ -77,49 +80,45 @@ it('processes that have listened to another library do not take each other for i
 it('a dead process at the head costs nothing where the lock is left to them', async () => {
   const [holder, waiter] = [open(), open()];
   const lease = await holder.acquire('a');
-  const waits = waiter.acquire('a', { waitTime: Infinity });
+  const waits = waiter.acquire('a', PATIENT);
   await until(() => waiting(1));
   const [queue = ''] = await server.client().keys('*ndl:queue*');
   await server.client().zadd(queue, 1, 'p 8d5d0bb5-4bb0-4f4b-a1f6-d3f8f0f1b6a1:1 30000');
   await listen();
   // Its first look, by which it learns how long the hold lasts, is over.
   await sleep(1_500);
-  const releasedAt = performance.now();
   await lease.release();
-  expect((await waits).held).toBe(true);
   // Else the lock is free until the end of the lease that the waiter has been told of.
-  expect(performance.now() - releasedAt).toBeLessThan(15_000);
+  expect((await waits).held).toBe(true);
 });
 
 it('a frozen process at the head keeps it from the others as long as a claim', async () => {
   const [holder, waiter] = [open(), open()];
   const lease = await holder.acquire('a');
-  const frozen = await Worker.start({ url: server.url });
+  const frozen = await Worker.start({ url: server.url, service: { leaseTime: LONG } });
   workers.push(frozen);
   frozen.call('acquire', 'a', { waitTime: Infinity }).catch(() => undefined);
   await until(() => waiting(1));
-  const waits = waiter.acquire('a', { waitTime: Infinity });
+  const waits = waiter.acquire('a', PATIENT);
   await until(() => waiting(2));
   frozen.freeze();
   await listen();
   // From then on it would be granted a claim only.
   await sleep(1_200);
-  const releasedAt = performance.now();
   await lease.release();
   expect((await waits).held).toBe(true);
-  expect(performance.now() - releasedAt).toBeLessThan(15_000);
 });
 
 it('the waiter behind a head that gives up is told to listen to another library', async () => {
   const foreign = ['HSET', 'lock:a', '8d5d0bb5-4bb0-4f4b-a1f6-d3f8f0f1b6a1:1', '1'] as const;
   await server.client().call(...foreign);
   // The watchdog of the other library makes it last for less than the lease of the waiters.
-  await server.client().pexpire('lock:a', 20_000);
+  await server.client().pexpire('lock:a', LONG - 100_000);
   const leaving = new AbortController();
   const head = open().acquire('a', { waitTime: Infinity, signal: leaving.signal });
   head.catch(() => undefined);
   await until(async () => (await waiting(1)) && (await listeners()) === 1);
-  const waits = open().acquire('a', { waitTime: Infinity });
+  const waits = open().acquire('a', PATIENT);
   await until(() => waiting(2));
   await sleep(2_000);
   leaving.abort();
@@ -127,8 +126,6 @@ it('the waiter behind a head that gives up is told to listen to another library'
   // The new head asks at once, or at its next look.
   await sleep(1_500);
   await server.client().del('lock:a');
-  const releasedAt = performance.now();
   await server.client().publish(CHANNEL, '0');
   expect((await waits).held).toBe(true);
-  expect(performance.now() - releasedAt).toBeLessThan(1_000);
 });

@@ -166,7 +166,7 @@ describe('A write that changes nothing', () => {
 
 describe('A service whose address leads to a replica for a while', () => {
   /** ms; a lease is renewed, or looked at, after a third. */
-  const SHORT = 6_000;
+  const SHORT = 20_000;
   let replica: RedisServer;
   let proxy: TcpProxy;
   let locks: LockService;
