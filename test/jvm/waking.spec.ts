@@ -6,8 +6,8 @@ import type { Jvm } from './jvm.js';
 import { Stage } from './stage.js';
 
 /** ms. Without a message a waiter of either side sleeps until the lease ends. */
-const LEASE = 30_000;
-const SOON = LEASE / 6;
+const LEASE = 300_000;
+const SOON = LEASE / 4;
 
 /** What becomes a channel's name in a way of its own. */
 const NAMES = [

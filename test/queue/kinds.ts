@@ -38,7 +38,7 @@ export const queueLength = async (service: LockService, name: string): Promise<n
 
 /** Goes on when so many stand in the queue, so that the next to ask comes after them. */
 export async function queued(service: LockService, name: string, length: number): Promise<void> {
-  const end = performance.now() + 10_000;
+  const end = performance.now() + 60_000;
   for (let now; (now = await queueLength(service, name)) !== length;) {
     if (performance.now() > end)
       throw new Error(`${String(now)} instead of ${String(length)} wait for ${name}`);

@@ -104,3 +104,16 @@ it('a holder with a minimum time keeps the next out until then', () =>
     expect(now() - started).toBeGreaterThan(595);
     expect(now() - started).toBeLessThan(700);
   }));
+
+it('waiters that may enter together behind a dead holder do so: the first that looks lets in the others', () =>
+  inWorld(9, async ({ process, now, until }) => {
+    const [dead, { locks }] = [process({ leaseTime: 1_500 }), process()];
+    await dead.locks.getReadWriteLock('together').write.acquire();
+    const readers = [1, 2, 3].map(() => locks.getReadWriteLock('together').read.acquire());
+    await until(async () => (await queueLength(locks, 'together')) === 3);
+    dead.crash();
+    await readers[0];
+    const entered = now();
+    expect((await Promise.all(readers)).every(({ held }) => held)).toBe(true);
+    expect(now() - entered).toBeLessThan(CLAIM / 2);
+  }));

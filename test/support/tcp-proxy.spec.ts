@@ -70,7 +70,7 @@ describe('TcpProxy', () => {
     proxy[delay](300);
     const sent = performance.now();
     const first = client.incr('n');
-    await sleep(100);
+    await until(() => proxy.underway(delay === 'requestDelay' ? 'requests' : 'replies') > 0);
     proxy[delay](0);
     const second = client.incr('n');
     expect(await Promise.all([first, second])).toEqual([1, 2]);
@@ -79,9 +79,9 @@ describe('TcpProxy', () => {
 
   it('delivers a delayed request after its client has gone', async () => {
     const client = await connect();
-    proxy.requestDelay(300);
+    proxy.requestDelay(2_000);
     client.set('key', 'late').catch(() => undefined);
-    await sleep(10);
+    await until(() => proxy.underway('requests') > 0);
     client.disconnect();
     expect(await server.client().get('key')).toBeNull();
     await until(async () => (await server.client().get('key')) === 'late');
