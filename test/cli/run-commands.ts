@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import type { LockService } from '../../lib/index.js';
 import type { RedisServer } from '../support/redis-server.js';
 import { until } from '../scenarios/until.js';
 import { type Running, start } from './command-line.js';
@@ -30,3 +31,7 @@ export function isRunning(pid: number): boolean {
 /** What a script has printed as `pid 123`, or with another word. */
 export const pidIn = (text: string, word = 'pid'): number =>
   Number(new RegExp(`${word} (\\d+)`).exec(text)?.[1]);
+
+/** Holders have a label, and are told of a forced release, from their first second on. */
+export const isKnown = (locks: LockService, name: string): Promise<void> =>
+  until(async () => (await locks.inspect(name))?.holders[0]?.label !== undefined);

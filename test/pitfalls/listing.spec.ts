@@ -104,7 +104,7 @@ describe('A list that goes on where another run of the server begins (pitfall 89
 
 it('A list has a lock that a node of a quorum gets back after it was read (pitfall 89)', async () => {
   const nodes = await Promise.all([1, 2, 3].map(() => environment.server()));
-  const locks = environment.service({ nodes: nodes.map(({ url }) => url), leaseTime: 3_000 });
+  const locks = environment.service({ nodes: nodes.map(({ url }) => url), leaseTime: 9_000 });
   const names = ['a', 'b', 'c', 'd'];
   await Promise.all(names.map((name) => locks.acquire(name)));
   const [first] = nodes as [RedisServer, ...RedisServer[]];
@@ -199,7 +199,7 @@ describe('A list of a cluster whose slots change hands meanwhile (pitfall 89)', 
         const role = await server.client().role();
         if (role[0] !== 'slave' || role[2] !== last.port) continue;
         await server.client().cluster('FAILOVER');
-        await until(async () => (await server.client().role())[0] === 'master', 20_000);
+        await until(async () => (await server.client().role())[0] === 'master');
       }
     });
     expect(found).toEqual(unique(NAMES));
@@ -208,5 +208,5 @@ describe('A list of a cluster whose slots change hands meanwhile (pitfall 89)', 
 
 async function restarted(server: RedisServer, locks: LockService): Promise<void> {
   await server.restart();
-  await until(async () => (await locks.health()).nodes.every(({ status }) => status === 'up'), 20_000);
+  await until(async () => (await locks.health()).nodes.every(({ status }) => status === 'up'));
 }

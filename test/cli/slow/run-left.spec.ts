@@ -6,7 +6,7 @@ import { TestEnvironment } from '../../support/test-environment.js';
 import { until } from '../../scenarios/until.js';
 import { guard } from '../../support/guard.js';
 import { PROGRAM } from '../command-line.js';
-import { isRunning, pidIn, runCommands, type RunCommands, says } from '../run-commands.js';
+import { isKnown, isRunning, pidIn, runCommands, type RunCommands, says } from '../run-commands.js';
 
 const environment = new TestEnvironment();
 let server: RedisServer;
@@ -21,9 +21,8 @@ beforeAll(async () => {
 
 afterAll(() => environment.end());
 
-/** Holders are told of a forced release from their first second on. */
 const takeAway = async (name: string) => {
-  await until(async () => (await locks.inspect(name))?.holders[0]?.label !== undefined);
+  await isKnown(locks, name);
   expect(await locks.forceRelease(name)).toBe(true);
 };
 
@@ -51,7 +50,7 @@ onLinux('What has left the group of a command of run', () => {
       'stubborn',
       `setsid sh -c 'trap "echo term" TERM; echo "left $$"; ${LOOP}' & trap 'exit 3' TERM; ${LOOP}`,
       '--lease',
-      '3s',
+      '9s',
     );
     await says(running, 'left');
     await takeAway('stubborn');
@@ -83,7 +82,7 @@ onLinux('What has left the group of a command of run', () => {
     const foreign = [
       { LOCK_OWNER: owner, NOT_LOCK_RUNS: owner, TEXT: `\nLOCK_RUNS=${owner}` },
       { LOCK_RUNS: `${owner}0,0${owner}` },
-    ].map((env) => spawn('sleep', ['60'], { env: { PATH: process.env.PATH, ...env }, stdio: 'ignore' }));
+    ].map((env) => spawn('sleep', ['600'], { env: { PATH: process.env.PATH, ...env }, stdio: 'ignore' }));
     for (const child of foreign) guard(child);
     await takeAway('marks');
     expect((await running.ended).code).toBe(3);
@@ -126,7 +125,7 @@ describe('A run inside of a run', () => {
       'around',
       `trap 'exit 3' TERM; ${inner('within', script)} & ${LOOP}`,
       '--lease',
-      '3s',
+      '9s',
     );
     await says(running, 'pid');
     await takeAway('around');

@@ -40,7 +40,7 @@ it.each(WAYS)('keeps nothing of 10,000 names whose locks were %s (pitfall 38)', 
   for (let batch = 0; batch < 100; batch++) {
     const names = Array.from({ length: 100 }, (_, n) => `a${String(batch)}-${String(n)}`);
     if (way === 'released') await Promise.all(names.map((name) => locks.using(name, () => undefined)));
-    else await Promise.all(names.map((name) => locks.acquire(name, { leaseTime: 50 })));
+    else await Promise.all(names.map((name) => locks.acquire(name, { leaseTime: 1_000 })));
   }
   await until(() => locks.leases().length === 0);
   expect(sizeOf(locks) - before).toBeLessThan(1_000);
@@ -50,7 +50,9 @@ it('keeps nothing of 1,000 names with waiters (pitfall 38)', async () => {
   const [holder, waiters] = [stage.service(), stage.service()];
   const waitForAll = async (names: string[]) => {
     const leases = await Promise.all(names.map((name) => holder.acquire(name)));
-    const waiting = Promise.all(names.map((name) => waiters.using(name, () => undefined)));
+    const waiting = Promise.all(
+      names.map((name) => waiters.using(name, { waitTime: 120_000 }, () => undefined)),
+    );
     for (const name of names) await until(async () => (await stage.waiting(name)) === 1);
     await Promise.all(leases.map((lease) => lease.release()));
     await waiting;
