@@ -198,8 +198,7 @@ describe('A list of a cluster whose slots change hands meanwhile (pitfall 89)', 
       for (const server of cluster.servers) {
         const role = await server.client().role();
         if (role[0] !== 'slave' || role[2] !== last.port) continue;
-        await server.client().cluster('FAILOVER');
-        await until(async () => (await server.client().role())[0] === 'master');
+        await cluster.promote(server);
       }
     });
     expect(found).toEqual(unique(NAMES));

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { Cluster } from 'ioredis';
+import { until } from '../scenarios/until.js';
 import { RedisServer } from './redis-server.js';
 
 /** ms until a node that does not answer is taken for dead: never in a busy moment of the machine… */
@@ -142,6 +143,18 @@ export class RedisCluster {
   async expectFailover(): Promise<void> {
     await this.configure('cluster-node-timeout', SOON);
     await this.configure('cluster-replica-no-failover', 'no');
+  }
+
+  /** Makes a replica the master by hand. On a busy machine the nodes may not agree in time; then it takes over alone. */
+  async promote(replica: RedisServer): Promise<void> {
+    const isMaster = async () => (await replica.client().role())[0] === 'master';
+    await replica.client().cluster('FAILOVER');
+    try {
+      await until(isMaster, 10_000);
+    } catch {
+      await replica.client().cluster('FAILOVER', 'TAKEOVER');
+      await until(isMaster);
+    }
   }
 
   freeze(server: RedisServer): void {

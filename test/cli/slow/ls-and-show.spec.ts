@@ -274,7 +274,7 @@ describe('Where the locks are', () => {
     frozen.thaw();
     expect(goneSoon).toMatchObject({
       code: 69,
-      stderr: expect.stringMatching(/: no answer within 3000 ms; 127\.0\.0\.1:1 connect ECONNREFUSED .*\n$/),
+      stderr: expect.stringMatching(/^nestjs-distributed-lock: Redis cannot be used: .*ECONNREFUSED.*\n$/),
     });
     expect([gone.code, silent.code]).toEqual([69, 69]);
     expect(gone.stderr).toMatch(/^nestjs-distributed-lock: Redis cannot be used: .*ECONNREFUSED.*\n$/);

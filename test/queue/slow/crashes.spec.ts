@@ -363,10 +363,11 @@ describe('lost messages', () => {
 
   it('a waiter that misses its grant looks once per lease of the module, however long the holder may hold', async () => {
     const proxy = await stage.proxy();
-    const holder = await stage.service().getFairLock('unheard').acquire({ leaseTime: 60_000 });
+    const holding = stage.service();
+    const holder = await holding.getFairLock('unheard').acquire({ leaseTime: 60_000 });
     const waiting = stage.service({ connection: proxy.url, leaseTime: 1_000 });
     const lease = waiting.getFairLock('unheard').acquire(PATIENT);
-    await queued(waiting, 'unheard', 1);
+    await queued(holding, 'unheard', 1);
     proxy.messages('dropped');
     await holder.release();
     const [{ held }, took] = await timed(lease);

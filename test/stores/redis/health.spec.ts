@@ -72,7 +72,8 @@ describe('Health', () => {
     expect(status).toBe('down');
     expect(nodes).toEqual([
       {
-        node: `127.0.0.1:${String(server.port)}`,
+        // On a busy machine the store as a whole has had no answer in time.
+        node: expect.stringMatching(new RegExp(`^(127.0.0.1:${String(server.port)}|store)$`)),
         status: 'down',
         latency: undefined,
         error: expect.stringMatching(/./),
@@ -162,7 +163,9 @@ describe('The health of a node', () => {
     environment.add(() => far.stop());
     far.requestDelay(700);
     far.replyDelay(700);
-    const { clockOffset } = await nodeOf(environment.service({ connection: far.url }));
+    const there = environment.service({ connection: far.url });
+    let clockOffset: number | undefined;
+    await until(async () => ({ clockOffset } = await nodeOf(there)).clockOffset !== undefined);
     expect(Math.abs(clockOffset ?? NaN)).toBeLessThan(700);
   });
 

@@ -179,7 +179,7 @@ describe('One of three masters', () => {
     const listened = channels.findIndex((own) => own.length > 0);
     const former = cluster.servers[listened]!;
     const replica = await replicaOf(former, cluster.servers);
-    await replica.client().cluster('FAILOVER');
+    await cluster.promote(replica);
     await until(async () => (await cluster.masters()).includes(replica));
     await cluster.settled();
     await until(async () => (await other.health()).nodes.some(({ node }) => node === nameOf(replica)));
@@ -201,7 +201,7 @@ it('A master that an idle client does not know of: the processes with their mess
   const [name = ''] = await namesOn(other, 1);
   await (await asker.acquire('known')).release();
   const promoted = await replicaOf(former, cluster.servers);
-  await promoted.client().cluster('FAILOVER');
+  await cluster.promote(promoted);
   await until(async () => (await cluster.masters()).includes(promoted));
   await cluster.settled();
 
