@@ -46,7 +46,8 @@ export const FIGURES = {
   listSeconds: ['s', 2],
   slowestCommand: ['slowest command, ms', 2],
   listed: ['listed', 0],
-  longestBlock: ['longest block ms', 1],
+  arrival: ['block as they come, ms', 1],
+  longestBlock: ['longest block after it, ms', 1],
   kept: ['leases kept', 0],
   served: ['viewers', 0],
 };

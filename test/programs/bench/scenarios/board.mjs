@@ -8,7 +8,7 @@ export const board = {
   contenders: ['ours'],
   rounds: 1,
   stage: { fresh: true, ttl: 60_000 },
-  figures: ['longestBlock', 'kept', 'served'],
+  figures: ['arrival', 'longestBlock', 'kept', 'served'],
   quick: [],
   async measure(cast) {
     const [{ control, url }] = cast.servers;
@@ -19,7 +19,7 @@ export const board = {
       pipeline.hset(key, '7d5f2c1e-0000-4000-8000-000000000000:7', 1).pexpire(key, 86_400_000);
     }
     await pipeline.exec();
-    const [{ longest, kept, served }] = await cast.play('board', { url, viewers: VIEWERS, seconds: 10 });
-    return { longestBlock: longest, kept, served };
+    const [{ arrival, longest, kept, served }] = await cast.play('board', { url, viewers: VIEWERS, seconds: 10 });
+    return { arrival, longestBlock: longest, kept, served };
   },
 };
