@@ -19,7 +19,11 @@ export const board = {
       pipeline.hset(key, '7d5f2c1e-0000-4000-8000-000000000000:7', 1).pexpire(key, 86_400_000);
     }
     await pipeline.exec();
-    const [{ arrival, longest, kept, served }] = await cast.play('board', { url, viewers: VIEWERS, seconds: 10 });
+    const [{ arrival, longest, kept, served }] = await cast.play('board', {
+      url,
+      viewers: VIEWERS,
+      seconds: 10,
+    });
     return { arrival, longestBlock: longest, kept, served };
   },
 };
