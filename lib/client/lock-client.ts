@@ -385,9 +385,12 @@ export class LockClient {
 
   /** Releases the locks under which no callback runs, and reports their loss to their holders. */
   async releaseUnused(): Promise<void> {
-    const unused = this.tenures.all.filter(({ user }) => user?.isInUse === false);
+    // `held` announces a deadline that has passed, and is read first.
+    const unused = this.tenures.all.filter((tenure) => tenure.held && tenure.user?.isInUse === false);
     await Promise.all(
       unused.map((tenure) => {
+        // The loss of another one may have called code that has released this one.
+        if (!tenure.held) return Promise.resolve(undefined);
         const { user, name, owner, label } = tenure;
         // Releases in the store. The queue may reserve the tenure for a returning caller instead.
         const released = this.returns.giveBack(tenure);
@@ -403,6 +406,7 @@ export class LockClient {
     this.state = 'closed';
     this.callers.sendAway(this.refuses);
     for (const tenure of this.tenures.all) {
+      if (!tenure.held) continue;
       const { name, owner, label } = tenure;
       this.events.next({ type: 'lost', name, label, owner, reason: 'expired' });
       tenure.lose('expired', new LockClosedError(name));

@@ -30,6 +30,7 @@ export function pages(root, manifest) {
   };
   const textOf = (page) => {
     const text = readFileSync(join(root, page), 'utf8');
+    if (page.endsWith('.json')) return JSON.stringify(JSON.parse(text));
     if (!page.endsWith('.md')) return text;
     const prose = (part) => withoutPadding(part.replace(/\]\(([^)\s#:]+)((?:#[^)\s]*)?)\)/g, linked(page)));
     return text

@@ -2,13 +2,11 @@ import 'reflect-metadata';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { currentLease, DistributedLock, LockModule } from '../../lib/index.js';
 import { Entries } from '../doubles/entries.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
 import { DecoratedApp } from './decorated-app.js';
-import { pass, useVirtualTime } from '../support/virtual-time.js';
-
-useVirtualTime();
 
 let nest: DecoratedApp;
 
@@ -31,7 +29,7 @@ describe('minHoldTime', () => {
   });
 
   it('adds nothing to a method that takes longer', async () => {
-    const jobs = await nest.servedWith({ minHoldTime: 10 }, () => pass(30));
+    const jobs = await nest.servedWith({ minHoldTime: 10 }, () => sleep(30));
     await jobs.run();
     expect(await nest.locks.inspect('job')).toBeNull();
   });
@@ -68,7 +66,7 @@ describe('other options', () => {
     class Jobs {
       @DistributedLock('job', { instance: 'reports' })
       async run(): Promise<void> {
-        await pass(1);
+        await sleep(1);
       }
     }
     nest.module = await Test.createTestingModule({
@@ -87,7 +85,7 @@ describe('other options', () => {
     class Jobs {
       @DistributedLock('job', { instance: 'nowhere' })
       async run(): Promise<void> {
-        await pass(1);
+        await sleep(1);
       }
     }
     await expect(nest.boot(Jobs)).rejects.toThrow(/Jobs.*name: "nowhere"/s);
@@ -101,7 +99,7 @@ describe('other options', () => {
     expect(await jobs.run()).toBeLessThan(1_000);
     await nest.locks.acquire('job');
     const waiting = jobs.run();
-    await pass(5);
+    await sleep(5);
     controller.abort();
     await expect(waiting).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
   });
@@ -125,7 +123,7 @@ describe('kind', () => {
     @DistributedLock('queue', { kind: 'fair' })
     async fair(order: number[], n: number): Promise<void> {
       order.push(n);
-      await pass(1);
+      await sleep(1);
     }
     @DistributedLock(['a', 'b'], { kind: 'fair' })
     async both(): Promise<string[]> {

@@ -1,6 +1,6 @@
 import { render } from 'lit-html';
 import * as wire from '../feed/wire.js';
-import { board, rowsOf } from '../view/board.js';
+import { board, isOld, rowsOf } from '../view/board.js';
 import { FEW } from '../view/entries.js';
 import { queryOf, uiOf, type Ui, type View } from '../view/ui.js';
 import { Action } from './action.js';
@@ -93,8 +93,10 @@ export class Page {
     const { view } = this;
     const { state } = view;
     const rows = this.rows();
-    // The time of the server: the clock of this machine may be wrong.
-    view.at = state.at + performance.now() - this.receivedAt;
+    // The time of the server: the clock of this machine may be wrong. It stands still while nothing is known: the age of a
+    // lock that has ended meanwhile would look unusual.
+    if (!isOld(view)) view.at = state.at + performance.now() - this.receivedAt;
+    else if (view.at === 0) view.at = state.at;
     view.few = state.locks.length <= view.few ? 2 * FEW : FEW;
     if (!rows.some(({ key }) => key === view.active)) view.active = rows[0]?.key ?? '';
     const body = document.getElementById('rows');

@@ -22,6 +22,7 @@ export class Deadlocks {
     const names = locks
       .filter(({ waiting, holders }) => waiting > 0 && holders.length > 0)
       .filter(({ waitingSince }) => waitingSince === null || at - waitingSince >= LONG)
+      .sort((a, b) => (a.waitingSince ?? 0) - (b.waitingSince ?? 0))
       .slice(0, MOST_LOCKS)
       .map(({ name }) => name);
     if (names.length > 0) this.lookAt = now() + PAUSE;

@@ -65,6 +65,7 @@ export class Groups {
   private add(what: 'wait' | 'hold' | 'seen', name: string, duration: number): void {
     const group = this.groupOf(name);
     let times = this.times.get(group);
+    if (times === undefined && this.times.size >= MOST) this.all();
     if (times === undefined && this.times.size < MOST) {
       times = { wait: new Durations(), hold: new Durations(), seen: new Durations() };
       this.times.set(group, times);
@@ -77,5 +78,6 @@ export class Groups {
 const formOf = (name: string): string =>
   name
     .slice(0, 200)
+    .replace(/[\da-f]{8}-[\da-f-]{27}/gi, '*')
     .replace(/\d[^:/]*/g, '*')
     .replace(/([:/])[^:/]*$/, '$1*');

@@ -147,17 +147,23 @@ export class LockFeed {
     const health = this.lookAtHealth();
     try {
       const seen = await this.seen();
-      await health;
+      // A node that hangs must not make the looks rare.
+      if (this.health === null) await health;
       this.show({ ...seen, problem: null });
     } catch (error) {
       const { problem } = this.shown;
       const since = problem?.kind === 'failed' ? problem.since : Date.now();
       const seen = this.snapshot?.at ?? null;
-      this.show({ problem: { kind: 'failed', since, seen, message: failureOf(error) } });
+      // The moment of what is shown, and not the present one: nothing is known of that.
+      this.show({
+        at: seen ?? Date.now(),
+        problem: { kind: 'failed', since, seen, message: failureOf(error) },
+      });
     }
     clearTimeout(slow);
-    await health;
-    if (this.health !== this.shown.health) this.show({});
+    void health.then(() => {
+      if (this.health !== this.shown.health) this.show({});
+    });
   }
 
   /** All that a look at the locks tells. @throws the error of the store */

@@ -18,6 +18,12 @@ const SHORT = 5_000;
 const FAR = 20;
 /** A wait of so many ms is unusual in a group of which nothing is known. */
 const LONG_WAIT = 10_000;
+/**
+ * …and one of so many ms is that of a candidate, whose election only its own process knows as such.
+ */
+const CANDIDATE = 3_600_000;
+/** A renewed lease has two thirds of its time left at least. Less than this share proves that nothing renews it. */
+const SHARE = 0.55;
 /** The end of a lease is near, ms. */
 const SOON = 30_000;
 /** So many grants that pass a caller by in a long wait are unusual. */
@@ -45,7 +51,8 @@ export function attentionOf(state: BoardState, at: number): Alert[] {
     const suffix = ` ${countText(more, 'more lock is', 'more locks are')} like it.`;
     return more === 0 ? alert : { ...alert, what: alert.what + suffix };
   };
-  return [...nodeAlerts(state), ...deadlockAlerts(state, at), ...[...told.values()].map(withMore)];
+  const all = [...nodeAlerts(state), ...deadlockAlerts(state, at), ...[...told.values()].map(withMore)];
+  return all.sort((a, b) => Number(a.tone === 'note') - Number(b.tone === 'note'));
 }
 
 function nodeAlerts({ health }: BoardState): Alert[] {
@@ -85,7 +92,9 @@ function lockAlert(lock: BoardLock, group: BoardGroup | undefined, at: number): 
   const title = onOneLine(name);
   const age = timeSince(sinceOf(lock), at);
   const wait = timeSince(waitOf(lock), at);
-  const isWaitLong = group?.wait ? isFar(wait, group.wait) : (wait ?? 0) >= LONG_WAIT;
+  const isWaitLong = group?.wait
+    ? isFar(wait, group.wait)
+    : (wait ?? 0) >= LONG_WAIT && (wait ?? 0) < CANDIDATE;
   const [first] = holders;
   const holder = first && holders.length === 1 ? onOneLine(first.label) : countText(holders.length, 'holder');
   const waits = countText(waiting, 'caller waits', 'callers wait');
@@ -103,12 +112,15 @@ function lockAlert(lock: BoardLock, group: BoardGroup | undefined, at: number): 
   if (isWaitLong && passed >= MANY)
     return alert(
       ...(['starves', 'bad'] as const),
-      `A caller starves: it has waited for ${title} for ${timeText(wait ?? 0)}${usually(group?.wait)}, and the lock went to others ${countText(passed, 'time')} meanwhile.`,
+      `A caller starves: it has waited for ${title} for ${timeText(wait ?? 0)}${usually(group?.wait)}, and the lock went to others at least ${countText(passed, 'time')} meanwhile.`,
       kind === 'fair'
         ? 'Its process may be frozen or cut off, or another program takes the lock and does not queue.'
         : 'A fair lock serves in the order of arrival. Or hold it for a shorter time.',
     );
-  const ending = holders.find(({ fixed, until }) => fixed && (until ?? Infinity) - at < SOON);
+  const ending = holders.find(({ fixed, since, until }) => {
+    if (!fixed || until === null || since === null) return false;
+    return until - at < Math.min(SOON, SHARE * (until - since));
+  });
   if (ending !== undefined && waiting > 0)
     return alert(
       ...(['ends', 'note'] as const),

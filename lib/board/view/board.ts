@@ -22,17 +22,20 @@ const CONNECTIONS = {
 /** The rows of a view, all of them. */
 export const rowsOf = (view: View) => entriesOf(wantedOf(view), view);
 
+/** What is shown was seen some time ago, and nothing newer is known. */
+export const isOld = ({ connection, state }: Pick<View, 'connection' | 'state'>): boolean =>
+  connection === 'lost' || connection === 'refused' || state.problem?.kind === 'failed';
+
 /** The page: the first screen, and each screen after it. */
 export function board(view: View): Markup {
   const { state, ui, connection } = view;
   const { problem } = state;
-  const isOld = connection === 'lost' || connection === 'refused' || problem?.kind === 'failed';
   const isLive = connection !== '';
   return markup`
 <a class="skip" href="#locks">To the locks</a>
 ${topBar(view)}
 <div id="problem" role="alert" ?hidden=${problem === null}>${problem === null ? nothing : problemText(problem)}</div>
-<main class="${isOld ? 'is-old' : ''}">
+<main class="${isOld(view) ? 'is-old' : ''}">
   ${attention(view)}
   ${lockSection(view)}
   <aside aria-label="Store and changes">
@@ -90,11 +93,16 @@ function attention(view: View): Markup {
   const isCalm = alerts.length === 0;
   return markup`
 <section id="attention" class="${isCalm ? 'is-calm' : ''}" aria-labelledby="attention-title">
-  <h2 id="attention-title">${isCalm ? (state.problem === null ? 'Nothing unusual' : 'Not known now') : `Needs attention: ${String(alerts.length)}`}</h2>
+  <h2 id="attention-title">${isCalm ? calmText(view) : `Needs attention: ${String(alerts.length)}`}</h2>
   ${isCalm ? nothing : markup`<ul>${alerts.slice(0, MOST_ALERTS).map(item)}</ul>`}
   ${more > 0 ? markup`<p class="faint">… and ${more} more</p>` : nothing}
   <p id="summary">${isUnseen(state) ? 'Not known yet' : facts.filter(Boolean).join(' · ')}</p>
 </section>`;
+}
+
+function calmText(view: View): string {
+  if (view.state.problem !== null || isOld(view)) return 'Not known now';
+  return view.state.more ? 'Nothing unusual among the locks shown' : 'Nothing unusual';
 }
 
 function lockSection(view: View): Markup {

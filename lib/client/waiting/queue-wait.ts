@@ -95,6 +95,9 @@ export class QueueWait extends Acquisition {
     const { queue } = this;
     const { retryAfter, holder, arrival, listen } = refusal;
     if (this.handedOver !== undefined && askedAt >= this.handedOver.at) this.handedOver = undefined;
+    // The request may have taken an entry after the end of the claim.
+    else if (takesEntry && this.handedOver !== undefined)
+      this.handedOver = { ...this.handedOver, isClaim: false };
     this.arrival = arrival ?? this.arrival;
     if (!takesEntry) {
       if (!queue.wait) return 0;

@@ -73,10 +73,14 @@ export class ElectionRun {
         const term = await this.campaign(stop.signal);
         if (term === undefined) return;
         // A listener to the grant has stopped the run.
+        const begunAt = now();
         if (isStopped()) await term.end();
         else isOver = await this.lead(term);
-        // A queue serves the other processes first. Without a queue, a pause lets them receive the release.
-        if (!isOver && this.client.store.queues === undefined) await pause(POLL, stop.signal);
+        // A queue serves the other processes first. Without a queue, a pause lets them receive the release. A callback that
+        // resigns at once may do so every time: without a pause, a store in memory would leave the process no time for
+        // anything else.
+        const isShort = now() - begunAt < POLL;
+        if (!isOver && (isShort || this.client.store.queues === undefined)) await pause(POLL, stop.signal);
       }
     } finally {
       ignore?.();

@@ -40,9 +40,8 @@ export function bounded<T>(time: number, send: () => Promise<T>, outcome: Outcom
     if (end()) outcome.reject(asError(error));
   };
   sent.then(resolve, (error: unknown) => {
-    const next = outcome.again?.(error, isOver);
-    if (next === undefined) reject(error);
-    else next.then(resolve, reject);
+    const next = sentBy(() => outcome.again?.(error, isOver) ?? Promise.reject(asError(error)));
+    next.then(resolve, reject);
   });
 }
 

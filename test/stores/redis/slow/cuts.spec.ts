@@ -228,7 +228,7 @@ describe('A connection that is slow', () => {
     await environment
       .service({ connection: gone.url, leaseTime: LEASE })
       .getFairLock('late')
-      .acquire({ leaseTime: 5_000 });
+      .acquire({ leaseTime: 600 });
     await gone.stop();
     const acquired = far.getFairLock('late').acquire();
     await until(async () => (await near.inspect('late'))?.queue.length === 1);
