@@ -129,14 +129,7 @@ function singleStore(
     connection,
     subscriptions: () => {
       const state = new MessageState(connection, connection);
-      const messages = new ServerConnection(
-        subscriberClient(client),
-        node,
-        commandTimeout,
-        true,
-        state,
-        RECONNECTS,
-      );
+      const messages = new ServerConnection(subscriberClient(client), node, commandTimeout, true, state);
       // The connection for messages may lead to a server that is a replica now. Messages arrive there too, but the master takes
       // a process without a subscription for dead.
       connection.onReconnected(() => {
@@ -181,7 +174,6 @@ function clusterStore(given: GivenClient, name: string, { commandTimeout, ...ter
       commandTimeout,
       true,
       state,
-      RECONNECTS,
     );
   };
   const store = new RedisLockStore({

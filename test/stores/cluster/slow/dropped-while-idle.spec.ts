@@ -70,15 +70,6 @@ it('one call is enough, of any kind: it looks for the nodes over no connection t
   }
 });
 
-it('connections for messages are replaced under the first question, too: health is up', async () => {
-  const { locks, drop } = await stage();
-  await environment.service({ connection: { cluster: cluster.addresses } }).acquire('report:8');
-  await locks.acquire('report:8', { waitTime: 1_000 }).catch(() => undefined);
-  expect(await locks.health()).toMatchObject({ status: 'up', nodes: [{ subscriber: true }, {}, {}] });
-  await drop();
-  expect(await locks.health()).toMatchObject({ status: 'up', nodes: [{ subscriber: true }, {}, {}] });
-}, 60_000);
-
 it('a lease is extended over the connection that follows', async () => {
   const { locks, drop } = await stage();
   const lease = await locks.acquire('order:9', { leaseTime: '1h' });
