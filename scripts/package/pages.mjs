@@ -3,7 +3,7 @@ import { join, posix } from 'node:path';
 import { addressOf } from './manifest.mjs';
 
 /** Pages of docs/ for maintainers, and figures, which are read in the repository. */
-const ELSEWHERE = /^docs\/(api|design)\/|^docs\/(releasing|benchmarks)\.md$/;
+const ELSEWHERE = /^docs\/(api|design)\/|^docs\/(releasing|benchmarks|scaling)\.md$/;
 
 /** Files of docs/ that a user loads into another program. */
 const DATA = /^docs\/observability\/.*\.\w+$/;

@@ -10,7 +10,7 @@ Logger.overrideLogger(false);
 const [connection, way] = process.argv.slice(2);
 const locks = new LockService({ connection });
 const use = (name) =>
-  way === 'using' ? locks.using(name, () => undefined) : locks.acquire(name, { leaseTime: 1_000 });
+  way === 'using' ? locks.using(name, () => undefined) : locks.acquire(name, { leaseTime: 200 });
 
 const heap = [];
 for (let round = 0; round < 3; round++) {

@@ -86,6 +86,8 @@ describe('the release of a lease', () => {
     const events = eventsOf(locks);
     const lease = await locks.acquire('a');
     const monitor = await stage.server.monitor();
+    // All connections are there, so that the reply that is cut is that of the release.
+    await locks.health();
     proxy.cutAfterReplyBytes(0);
     await lease.release();
     expect(events.at(-1)?.type).toBe('released');

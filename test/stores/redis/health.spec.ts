@@ -161,12 +161,12 @@ describe('The health of a node', () => {
   it('takes no time of connecting for an offset of clocks', async () => {
     const far = await TcpProxy.start(server.port);
     environment.add(() => far.stop());
-    far.requestDelay(700);
-    far.replyDelay(700);
+    far.requestDelay(200);
+    far.replyDelay(200);
     const there = environment.service({ connection: far.url });
     let clockOffset: number | undefined;
     await until(async () => ({ clockOffset } = await nodeOf(there)).clockOffset !== undefined);
-    expect(Math.abs(clockOffset ?? NaN)).toBeLessThan(700);
+    expect(Math.abs(clockOffset ?? NaN)).toBeLessThan(200);
   });
 
   it('is that of another server after a restart', async () => {
