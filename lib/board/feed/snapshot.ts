@@ -78,7 +78,7 @@ function steadyLock(lock: BoardLock, former: BoardLock, leaseTime: number, at: n
   const pairs = pairsOf(former, lock);
   const waitingSince = steady(lock.waitingSince, former.waitingSince);
   const isSameWait = waitingSince !== null && waitingSince === former.waitingSince;
-  // Tokens are times, so that one is greater tells of one grant at least. A lock without a holder shows none.
+  // Tokens are times, so a greater one shows at least one grant. A lock without a holder shows none.
   const isPassedBy = former.token > 0 && lock.token > former.token;
   const passed = isSameWait ? former.passed + Number(isPassedBy) : 0;
   const holders = lock.holders.map((holder) =>
