@@ -164,17 +164,6 @@ const further: readonly Mutant[] = [
     ],
   },
   {
-    ...mixed,
-    name: "a limit that is raised with a majority's acknowledgement",
-    patches: [
-      {
-        file: 'stores/quorum/lease-limit.js',
-        find: 'if (this.missing.length === 0)',
-        replace: 'if (2 * this.missing.length < members.length)',
-      },
-    ],
-  },
-  {
     name: 'multi-lock on a quorum waits for the wrong name',
     topology: 'quorum',
     patches: [
