@@ -2,7 +2,7 @@ import { LockAbortedError, LockClosedError, LockLostError } from '../api/errors.
 import { onOneLine } from '../runtime/text.js';
 import type { ResolvedLockOptions } from '../api/resolved-options.js';
 import { uuid } from '../runtime/runtime.js';
-import type { LockStore, NextOwner, QueueTerms, TransferRequest } from '../store/lock-store.js';
+import type { LockStore, QueueTerms, TransferRequest } from '../store/lock-store.js';
 import type { QueueMessage } from '../store/queue-messages.js';
 import { leaseWithin, now, timerAt } from './holding/deadline.js';
 import { DeadlockDetector } from './deadlock/deadlock-detector.js';
@@ -53,9 +53,7 @@ export class LockClient {
   readonly queueMessages: MessageSubscription<QueueMessage>;
   private readonly holdWatch: HoldWatch;
   readonly acquisitions: Acquisitions;
-  private readonly plainTerms: Pick<LockTerms, 'queue' | 'ownWriteHold'>;
-  /** As `giveBack` of {@link Returns}, in one command that also gives another owner an entry. Undefined if the store cannot. */
-  readonly passOn: ((tenure: Tenure, next: NextOwner) => ReturnType<Returns['passOn']>) | undefined;
+  readonly plainTerms: Pick<LockTerms, 'queue' | 'ownWriteHold'>;
   private sequence = 0;
   private readonly onEnd = (tenure: Tenure): void => {
     const queue = this.tenures.queueOf(tenure);
@@ -149,16 +147,12 @@ export class LockClient {
       },
     );
     this.releaseRequests = new ReleaseRequests(this);
-    const returns = (this.returns = new Returns(this));
-    const { queues } = store;
-    const handOver = queues?.handOver?.bind(queues);
+    this.returns = new Returns(this);
     this.plainTerms = {
-      queue: queues === undefined ? undefined : PLAIN_QUEUE,
+      queue: store.queues === undefined ? undefined : PLAIN_QUEUE,
       ownWriteHold: undefined,
     };
-    this.passOn =
-      handOver && ((tenure, next) => returns.passOn(tenure, (request) => handOver(request, next)));
-    this.callers = new LocalCallers(this, this.plainTerms);
+    this.callers = new LocalCallers(this);
     this.preflight = new Preflight(
       store,
       (warning) => {

@@ -36,7 +36,7 @@ export class Action implements Wish {
 
   /**
    * Closes the dialog after a success, unless it has been opened for something else meanwhile.
-   * @returns what has been done; undefined if it has failed
+   * @returns the outcome in words; undefined if the action has failed
    */
   async send(isStill: () => boolean): Promise<string | undefined> {
     if (!this.isReady) return undefined;

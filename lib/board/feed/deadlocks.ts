@@ -1,9 +1,8 @@
 import { now } from '../../client/holding/deadline.js';
 import type { ServiceState } from '../../module/service-state.js';
+import { longestWaits } from './longest-waits.js';
 import type { BoardDeadlock, BoardLock } from './wire.js';
 
-/** A deadlock is looked for among so many locks that are waited for: each is a question to the store. */
-const MOST_LOCKS = 64;
 /** A wait of so many ms is worth the question. */
 const LONG = 1_000;
 /** How often it is looked for, ms. */
@@ -19,12 +18,9 @@ export class Deadlocks {
   /** Looks for present deadlocks. @throws the error of the store */
   async look(locks: readonly BoardLock[], at: number): Promise<void> {
     if (now() < this.lookAt) return;
-    const names = locks
-      .filter(({ waiting, holders }) => waiting > 0 && holders.length > 0)
-      .filter(({ waitingSince }) => waitingSince === null || at - waitingSince >= LONG)
-      .sort((a, b) => (a.waitingSince ?? 0) - (b.waitingSince ?? 0))
-      .slice(0, MOST_LOCKS)
-      .map(({ name }) => name);
+    const isLong = ({ holders, waitingSince }: BoardLock) =>
+      holders.length > 0 && (waitingSince === null || at - waitingSince >= LONG);
+    const names = longestWaits(locks.filter(isLong)).map(({ name }) => name);
     if (names.length > 0) this.lookAt = now() + PAUSE;
     const cycles = names.length > 0 ? await this.state?.lookForDeadlocks(names) : [];
     this.standing = (cycles ?? []).map((cycle) => {

@@ -1,11 +1,10 @@
 import type { LockService } from '../../module/lock-service.js';
+import { longestWaits } from './longest-waits.js';
 import type { BoardDetail, BoardLock, BoardWaits } from './wire.js';
 
 /** How long an answer serves further viewers, ms. */
 const FRESH = 500;
 const MOST_KEPT = 200;
-/** Among so many locks the waits of one process are looked for: each is a question to the store. */
-const MOST_LOCKS = 64;
 
 /** Looks at single locks, for viewers that have opened one. */
 export class Details {
@@ -25,15 +24,11 @@ export class Details {
   }
 
   /**
-   * What the process with this label waits for.
+   * The waits of the process with this label.
    * @throws what `inspect` throws
    */
   async waitsOf(label: string, locks: readonly BoardLock[]): Promise<BoardWaits> {
-    const waited = locks
-      .filter(({ waiting }) => waiting > 0)
-      .sort((a, b) => (a.waitingSince ?? 0) - (b.waitingSince ?? 0))
-      .slice(0, MOST_LOCKS);
-    const details = await Promise.all(waited.map(({ name }) => this.of(name)));
+    const details = await Promise.all(longestWaits(locks).map(({ name }) => this.of(name)));
     const waits = details.flatMap(({ lock }) => {
       const waiter = lock?.queue.find((one) => one.label === label);
       return lock && waiter ? [{ name: lock.name, since: waiter.since.getTime() }] : [];

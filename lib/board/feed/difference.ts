@@ -1,7 +1,7 @@
 import type { BoardChange, BoardHolder, BoardLock } from './wire.js';
 import type { Snapshot } from './snapshot.js';
 
-/** The locks that are new or different, and the names of those that are gone. */
+/** The new and the different locks, and the names of the locks that are gone. */
 export function differenceOf(before: readonly BoardLock[], after: readonly BoardLock[]) {
   const known = new Map(before.map((lock) => [lock.name, lock]));
   const set = after.filter((lock) => {

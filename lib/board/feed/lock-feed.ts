@@ -154,7 +154,7 @@ export class LockFeed {
       const { problem } = this.shown;
       const since = problem?.kind === 'failed' ? problem.since : Date.now();
       const seen = this.snapshot?.at ?? null;
-      // The moment of what is shown, and not the present one: nothing is known of that.
+      // The moment of the last look, because nothing is known of the present one.
       this.show({
         at: seen ?? Date.now(),
         problem: { kind: 'failed', since, seen, message: failureOf(error) },
@@ -199,7 +199,7 @@ export class LockFeed {
       this.show({ problem: { kind: 'slow', since: this.lookBegan, seen, message: '' } });
   }
 
-  /** Makes the state that all viewers see from now on, and tells those that are there how it differs. */
+  /** Makes the state for all viewers from now on, and sends the difference to the present ones. */
   private show(parts: Partial<BoardState>): void {
     const before = this.shown;
     const label = stateOf(this.service)?.settings.label ?? '';

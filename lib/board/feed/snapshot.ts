@@ -2,7 +2,7 @@ import type { LockSummary } from '../../api/lock-summary.js';
 import type { LockService } from '../../module/lock-service.js';
 import { stateOf } from '../../module/service-state.js';
 import { pairsOf, steady } from './difference.js';
-import type { BoardHolder, BoardLock } from './wire.js';
+import { RENEWED_SHARE, type BoardHolder, type BoardLock } from './wire.js';
 
 /** The locks of one look at the store. */
 export interface Snapshot {
@@ -12,8 +12,6 @@ export interface Snapshot {
 }
 
 const PAGE = 1_000;
-/** A renewed lease has two thirds of its time left at least. Less than this share has one that nothing renews. */
-const SHARE = 0.55;
 /** ms by which the answers of two looks, and two clocks, may differ. */
 const SLACK = 1_000;
 
@@ -96,6 +94,6 @@ function steadyHolder(holder: BoardHolder, former: BoardHolder, leaseTime: numbe
   const span = lease ?? leaseTime;
   const whole = since === null || until === null ? Infinity : until - since;
   const isOther = lease === null && (left > span + SLACK || whole < span - SLACK);
-  const fixed = until !== null && (isOther || left < span * SHARE - SLACK);
+  const fixed = until !== null && (isOther || left < span * RENEWED_SHARE - SLACK);
   return { label: holder.label, since, until, lease, fixed };
 }

@@ -10,7 +10,7 @@ const LEAST = 10_000;
 
 /** Receives server-sent events. */
 export interface Viewer {
-  /** It has not read what it was sent. Once it has, it is added again. */
+  /** The viewer has not read all sent events. Once it has, it is added again. */
   readonly isFull: boolean;
   send(event: Buffer): void;
   /** There will be no more. */

@@ -22,7 +22,7 @@ export interface BoardState {
   readonly health: Pick<LockHealth, 'status' | 'nodes' | 'warnings'> | null;
   /** The names of the elections that the sending process takes part in. */
   readonly elections: readonly string[];
-  /** Those that stand now. */
+  /** The deadlocks that stand now. */
   readonly deadlocks: readonly BoardDeadlock[];
   /** The newest last. */
   readonly changes: readonly BoardChange[];
@@ -72,7 +72,7 @@ export interface BoardGroup {
   readonly rate: number | null;
   readonly wait: Times | null;
   readonly hold: Times | null;
-  /** The holds are those of other processes that were seen to end: those shorter than a look apart are missing. */
+  /** `hold` is of other processes, whose holds were seen to end. A hold that was shorter than the pause between two looks is missing. */
   readonly isSeen: boolean;
 }
 
@@ -92,6 +92,9 @@ export interface BoardDeadlock {
   readonly at: number;
   readonly cycle: readonly DeadlockStep[];
 }
+
+/** A renewed lease has two thirds of its time left at least. If less than this share is left, nothing renews the lease. */
+export const RENEWED_SHARE = 0.55;
 
 /** How many changes are kept. */
 export const MOST_CHANGES = 200;

@@ -1,5 +1,5 @@
 import { onOneLine } from '../../runtime/text.js';
-import type { BoardGroup, BoardLock, BoardState, Times } from '../feed/wire.js';
+import { RENEWED_SHARE, type BoardGroup, type BoardLock, type BoardState, type Times } from '../feed/wire.js';
 import { countText, sinceOf, timeSince, waitOf } from './entries.js';
 import { shortText, timeText } from './times.js';
 
@@ -18,12 +18,8 @@ const SHORT = 5_000;
 const FAR = 20;
 /** A wait of so many ms is unusual in a group of which nothing is known. */
 const LONG_WAIT = 10_000;
-/**
- * …and one of so many ms is that of a candidate, whose election only its own process knows as such.
- */
+/** …and one of so many ms is that of a candidate, whose election only its own process knows as such. */
 const CANDIDATE = 3_600_000;
-/** A renewed lease has two thirds of its time left at least. Less than this share proves that nothing renews it. */
-const SHARE = 0.55;
 /** The end of a lease is near, ms. */
 const SOON = 30_000;
 /** So many grants that pass a caller by in a long wait are unusual. */
@@ -86,7 +82,7 @@ const deadlockAlerts = ({ deadlocks }: BoardState, at: number): Alert[] =>
     };
   });
 
-/** The gravest of what is unusual about a lock, and its sort; undefined if nothing is. */
+/** The gravest alert about a lock, and its sort. Undefined if the lock is as usual. */
 function lockAlert(lock: BoardLock, group: BoardGroup | undefined, at: number): [string, Alert] | undefined {
   const { name, holders, waiting, passed, kind } = lock;
   const title = onOneLine(name);
@@ -94,7 +90,7 @@ function lockAlert(lock: BoardLock, group: BoardGroup | undefined, at: number): 
   const wait = timeSince(waitOf(lock), at);
   const isWaitLong = group?.wait
     ? isFar(wait, group.wait)
-    : (wait ?? 0) >= LONG_WAIT && (wait ?? 0) < CANDIDATE;
+    : wait !== undefined && wait >= LONG_WAIT && wait < CANDIDATE;
   const [first] = holders;
   const holder = first && holders.length === 1 ? onOneLine(first.label) : countText(holders.length, 'holder');
   const waits = countText(waiting, 'caller waits', 'callers wait');
@@ -119,7 +115,7 @@ function lockAlert(lock: BoardLock, group: BoardGroup | undefined, at: number): 
     );
   const ending = holders.find(({ fixed, since, until }) => {
     if (!fixed || until === null || since === null) return false;
-    return until - at < Math.min(SOON, SHARE * (until - since));
+    return until - at < Math.min(SOON, RENEWED_SHARE * (until - since));
   });
   if (ending !== undefined && waiting > 0)
     return alert(

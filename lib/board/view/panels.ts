@@ -95,7 +95,7 @@ export function detailPanel(view: View): Markup {
 </section>`;
 }
 
-/** @param processes those that wait for the release of a plain lock, with a place in the queue or without */
+/** @param processes the number of processes that wait for the release of a plain lock, with a place in the queue or without */
 function queueText(queued: number, processes: number): string {
   const listeners = Math.max(0, processes - queued);
   if (queued > MOST_WAITERS) return `… and ${String(queued - MOST_WAITERS)} more`;

@@ -1,5 +1,5 @@
-import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
+import { uuid } from '../../runtime/runtime.js';
 import { RESERVED } from '../../store/lock-store.js';
 import type { Server } from '../../stores/redis/connection/deployment.js';
 import { isWithheld, replyCode } from '../../stores/redis/connection/redis-errors.js';
@@ -8,7 +8,7 @@ import type { Right } from './rights.js';
 const NO_SCRIPT = '0'.repeat(40);
 
 /** What follows the prefix of the keys. At random, because DEL would delete the key of another program. */
-const KEY = `${RESERVED}doctor:${randomUUID()}`;
+const KEY = `${RESERVED}doctor:${uuid()}`;
 
 /**
  * How each right is tried, for a key that does not exist, and channels without a subscriber. No command changes anything:

@@ -1,7 +1,6 @@
 import { LockClosedError } from '../../api/errors.js';
 import { isLockUnavailableError } from '../../api/error-guards.js';
 import { isWorthAnotherTry } from '../../store/another-try.js';
-import type { ReleaseRequest } from '../../store/lock-store.js';
 import { deadlineOf, now } from '../holding/deadline.js';
 import type { TenureOrigin } from '../holding/tenure.js';
 import type { LockClient } from '../lock-client.js';
@@ -48,8 +47,6 @@ export class GroupRequest implements WaiterQueue {
   constructor(
     readonly names: readonly string[],
     private readonly client: LockClient,
-    /** The terms of the members' releases. */
-    private readonly plain: Pick<ReleaseRequest, 'queue'>,
     private readonly onGone: (request: GroupRequest) => void,
   ) {
     this.name = names.join(',');
@@ -79,9 +76,7 @@ export class GroupRequest implements WaiterQueue {
       const waiter = new Waiter<Grants>(this, request, resolve, reject);
       this.waiter = waiter;
       void this.ask(waiter);
-      const { waitTime, answerTime = 0 } = request;
-      const time = waitTime > 0 ? waitTime : answerTime;
-      if (time > 0 && time < Infinity) this.expireAt(waiter, waiter.arrivedAt + time);
+      waiter.limit();
     });
   }
 
@@ -139,10 +134,10 @@ export class GroupRequest implements WaiterQueue {
 
   /** Never rejects, although a store of the application may throw, or answer with nothing. */
   private async answerTo({ owner, leaseTime, at: grantedAt }: Asked): Promise<Grants | Busy | Error> {
-    const { names } = this;
-    const { queue } = this.plain;
+    const { names, client } = this;
+    const { queue } = client.plainTerms;
     try {
-      const reply = asReply(await this.client.store.acquireAll({ names, owner, leaseTime }));
+      const reply = asReply(await client.store.acquireAll({ names, owner, leaseTime }));
       if (reply instanceof Error) return reply;
       if (!reply.granted) return { ...refusedWith(reply), name: reply.name };
       // An answer after its own deadline counts as no answer.
@@ -161,22 +156,18 @@ export class GroupRequest implements WaiterQueue {
 
   /** @param insist the command may arrive after the release */
   private giveUp({ owner, leaseTime }: Asked, insist = false): void {
+    const { releaser, plainTerms } = this.client;
+    const { queue } = plainTerms;
     const until = now() + leaseTime;
     for (const name of this.names)
-      void this.client.releaser.release({ ...this.plain, name, owner, leaseTime }, until, { insist });
+      void releaser.release({ name, owner, leaseTime, queue }, until, { insist });
   }
 
-  private expireAt(waiter: Waiter<Grants>, moment: number): void {
-    waiter.expireAt(moment, () => {
-      this.expire(waiter);
-    });
-  }
-
-  private expire(waiter: Waiter<Grants>): void {
+  expire(waiter: Waiter<Grants>): void {
     const askedAt = this.asked?.at ?? waiter.arrivedAt;
     if (this.asked !== undefined && now() < askedAt + GRACE) {
       waiter.impatient = true;
-      this.expireAt(waiter, askedAt + GRACE);
+      waiter.expireAt(askedAt + GRACE);
       return;
     }
     const reason = this.failure ?? unanswered(this.name, askedAt);

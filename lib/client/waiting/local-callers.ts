@@ -19,10 +19,7 @@ export class LocalCallers {
     this.single.delete(queue);
   };
 
-  constructor(
-    private readonly client: LockClient,
-    private readonly plainTerms: Pick<LockTerms, 'queue' | 'ownWriteHold'>,
-  ) {}
+  constructor(private readonly client: LockClient) {}
 
   /** The number of waiters for all locks. */
   get waiting(): number {
@@ -76,7 +73,7 @@ export class LocalCallers {
     let queue = this.queues.get(name);
     if (queue === undefined) {
       // Field by field, because a spread is slow and every acquisition of a free lock passes here.
-      const { queue: terms, ownWriteHold } = this.plainTerms;
+      const { queue: terms, ownWriteHold } = this.client.plainTerms;
       queue = new LocalQueue({ name, queue: terms, ownWriteHold }, this.client, this.onIdle);
       this.queues.set(name, queue);
     }
@@ -92,8 +89,7 @@ export class LocalCallers {
 
   /** One caller's request for several plain locks. */
   addGroup(names: readonly string[]): GroupRequest {
-    const { queue } = this.plainTerms;
-    const group = new GroupRequest(names, this.client, { queue }, this.onGone);
+    const group = new GroupRequest(names, this.client, this.onGone);
     this.single.set(group, true);
     return group;
   }

@@ -1,6 +1,12 @@
 import { LockClosedError } from '../../api/errors.js';
 import { atEndOfTurn } from '../../runtime/runtime.js';
-import type { AcquireReply, AcquireRequest, QueueTerms, ReleaseReply } from '../../store/lock-store.js';
+import type {
+  AcquireReply,
+  AcquireRequest,
+  QueueTerms,
+  ReleaseReply,
+  StoreQueues,
+} from '../../store/lock-store.js';
 import { now } from '../holding/deadline.js';
 import { mayHandOff } from './hand-off.js';
 import { isOutdated, turnDown } from './outdated-grant.js';
@@ -154,10 +160,7 @@ export class LocalQueue implements WaiterQueue {
       // A caller that does not wait needs an answer to a request that was sent after its call.
       if (waiter.impatient) this.toAcquisition()?.lookAgain();
       this.goOn();
-      // Set after the request, so that the timer does not delay it.
-      const { waitTime, answerTime = 0 } = request;
-      const time = waitTime > 0 ? waitTime : answerTime;
-      if (time > 0 && time < Infinity) this.expireAt(waiter, waiter.arrivedAt + time);
+      waiter.limit();
     });
   }
 
@@ -175,19 +178,20 @@ export class LocalQueue implements WaiterQueue {
   }
 
   private giveUp(tenure: Tenure): Promise<ReleaseReply | undefined> {
-    const { passOn, queueMessages } = this.client;
+    const { returns, queueMessages, store } = this.client;
+    const { queues } = store;
     // A process that took the lock as one of several has an older acquisition, which keeps its turn.
-    if (passOn !== undefined && !this.isAsking && this.wait && queueMessages.isSubscribed) {
+    if (handsOver(queues) && !this.isAsking && this.wait && queueMessages.isSubscribed) {
       const acquisition = this.makeAcquisition();
       const { nextOwner } = acquisition;
       const sent = { ...nextOwner, askedAt: now(), takesEntry: true, wasSubscribed: this.isSubscribed };
       this.attempts++;
-      const { released, next } = passOn(tenure, nextOwner);
+      const { released, next } = returns.passOn(tenure, (request) => queues.handOver(request, nextOwner));
       void acquisition.start({ ...sent, isJoint: true, reply: next.then(asReply, asError) });
       return released;
     }
     this.yielding = this.length > 0 && !this.hasQueue;
-    return this.client.returns.giveBack(tenure);
+    return returns.giveBack(tenure);
   }
 
   /** Takes a new hold of the lock. An earlier hold of this process has been lost in the store. */
@@ -442,17 +446,11 @@ export class LocalQueue implements WaiterQueue {
     return false;
   }
 
-  private expireAt(waiter: Waiter, moment: number): void {
-    waiter.expireAt(moment, () => {
-      this.expire(waiter);
-    });
-  }
-
-  private expire(waiter: Waiter): void {
+  expire(waiter: Waiter): void {
     if (this.tenure?.held === true && !waiter.impatient) {
       // The hold may exist in this process only, so the store is asked before the caller is refused.
       waiter.impatient = true;
-      this.expireAt(waiter, now() + GRACE);
+      waiter.expireAt(now() + GRACE);
       this.goOn();
       return;
     }
@@ -460,7 +458,7 @@ export class LocalQueue implements WaiterQueue {
     const lastCall = (silentSince ?? -Infinity) + GRACE;
     if (now() < lastCall) {
       waiter.impatient = true;
-      this.expireAt(waiter, lastCall);
+      waiter.expireAt(lastCall);
       return;
     }
     const obstacle = this.acquisition?.obstacle;
@@ -486,6 +484,12 @@ export class LocalQueue implements WaiterQueue {
     if (this.waiters?.size === 0) this.waiters = undefined;
   }
 }
+
+/** Whether the store can release a hold and give another owner an entry in one command. */
+const handsOver = (
+  queues: StoreQueues | undefined,
+): queues is StoreQueues & { handOver: NonNullable<StoreQueues['handOver']> } =>
+  queues?.handOver !== undefined;
 
 /** The queue terms of every plain lock. */
 export const PLAIN_QUEUE: QueueTerms = { kind: 'lock', mode: 'exclusive', capacity: 1 };

@@ -14,6 +14,8 @@ export interface WaiterQueue {
   readonly commands: number;
   leave(waiter: Waiter<never>): void;
   answered(waiter: Waiter<never>): void;
+  /** Called at the end of the waiter's time. */
+  expire(waiter: Waiter<never>): void;
 }
 
 /** A waiting caller, from its request to its answer. A class, so that thousands of waiters share one shape. */
@@ -57,9 +59,19 @@ export class Waiter<Grant = Tenure> {
     return this.request.terms;
   }
 
-  /** Calls back at the moment, unless the waiter has its answer by then. */
-  expireAt(moment: number, callback: () => void): void {
-    (this.timer ??= new WaitTimer()).set(moment, callback, (error) => {
+  /** Bounds the wait by the time of the request. Called after the request has been sent, so that the timer does not delay it. */
+  limit(): void {
+    const { waitTime, answerTime = 0 } = this.request;
+    const time = waitTime > 0 ? waitTime : answerTime;
+    if (time > 0 && time < Infinity) this.expireAt(this.arrivedAt + time);
+  }
+
+  /** Expires the waiter at the moment, unless it has its answer by then. */
+  expireAt(moment: number): void {
+    const expire = () => {
+      this.queue.expire(this);
+    };
+    (this.timer ??= new WaitTimer()).set(moment, expire, (error) => {
       this.queue.leave(this);
       this.refuse(error);
     });

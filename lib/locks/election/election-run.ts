@@ -72,8 +72,8 @@ export class ElectionRun {
       for (let isOver = false; !isOver && !isStopped();) {
         const term = await this.campaign(stop.signal);
         if (term === undefined) return;
-        // A listener to the grant has stopped the run.
         const begunAt = now();
+        // A listener to the grant has stopped the run.
         if (isStopped()) await term.end();
         else isOver = await this.lead(term);
         // A queue serves the other processes first. Without a queue, a pause lets them receive the release. A callback that

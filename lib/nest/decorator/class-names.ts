@@ -70,7 +70,7 @@ export function checkNames(type: unknown, enhancers: readonly { readonly metatyp
 /** Classes with such keys, by the name that they were written with. */
 type ByName = Map<string, { readonly type: Named; readonly key: string }[]>;
 
-/** Those of each application, for the decorators of all copies of this package. */
+/** The classes of each application, noted by the decorators of all copies of this package. */
 const CLASSES = Symbol.for('nestjs-distributed-lock.class-names');
 const shared = globalThis as { [CLASSES]?: WeakMap<LockService, ByName> | undefined };
 const classes = (shared[CLASSES] ??= new WeakMap<LockService, ByName>());
