@@ -16,7 +16,7 @@ it('A deadlock that two processes only report is shown by the board of a third o
   const [one, two] = await Promise.all([worker('one'), worker('two')]);
   const nest = (process: typeof one, first: string, second: string, waitTime: number) =>
     process.call<{ reason?: string }>('nest', { name: first }, { name: second, waitTime }, 100);
-  const over = Promise.all([nest(one, 'a', 'b', 12_000), nest(two, 'b', 'a', 20_000)]);
+  const over = Promise.all([nest(one, 'a', 'b', 40_000), nest(two, 'b', 'a', 80_000)]);
   const { app, url } = await startBoard({ locks: { connection: server.url, label: 'third' } });
   environment.add(() => app.close());
   const viewer = new AbortController();
