@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { until } from '../../../scenarios/until.js';
 import { RedisCluster } from '../../../support/redis-cluster.js';
 import type { RedisServer } from '../../../support/redis-server.js';
 import type { Fault } from '../faults/fault.js';
@@ -15,10 +15,11 @@ export const cluster: Topology = {
   name: 'cluster',
   start: async (workers): Promise<Stage> => {
     const nodes = await RedisCluster.start();
+    await nodes.expectFailover();
     const ways = await Ways.start(nodes.servers, workers);
     const commands = new LockCommands(nodes.servers);
     const replaced = async (master: RedisServer) => {
-      while ((await nodes.masters()).includes(master)) await sleep(20);
+      await until(async () => !(await nodes.masters()).includes(master));
     };
     const faults: Fault[] = [
       {
