@@ -204,3 +204,40 @@ describe('a store of the application that throws in place of rejecting, or gives
     await expect(locks.acquire('b', { waitTime: Infinity })).rejects.toThrow(String(reason));
   });
 });
+
+it.each([true, false])(
+  'pauses for longer each time after grants that come too late (queues: %p)',
+  async (has) => {
+    store.hasQueues = has;
+    // Each answer comes after the end of its lease.
+    store.afterAcquire = () => pass(200);
+    const waiting = open().acquire('a', { leaseTime: 100, waitTime: 10_000 });
+    await expect(waiting).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE' });
+    // 50 without pauses.
+    expect(store.calls.acquire).toBeLessThan(30);
+  },
+);
+
+it('keeps the lease of a request without an answer, which may arrive after the release', async () => {
+  const locks = open();
+  const arrives = deferred();
+  const acquire = store.acquire.bind(store);
+  let stray: Promise<unknown> | undefined;
+  store.acquire = (request) => {
+    if (stray !== undefined) return acquire(request);
+    stray = arrives.promise.then(() => acquire(request));
+    return Promise.reject(new LockUnavailableError('a'));
+  };
+  const leaver = new AbortController();
+  const first = locks.acquire('a', { leaseTime: 30_000, signal: leaver.signal });
+  const second = locks.acquire('a', { leaseTime: 1_000 });
+  await until(() => stray !== undefined);
+  await pass(1);
+  leaver.abort();
+  await expect(first).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
+  await (await second).release();
+  await pass(5_000);
+  arrives.resolve();
+  await stray;
+  await until(isFree, 20_000);
+});

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { LockService } from '../../lib/index.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
 import { pass, until, useVirtualTime } from '../support/virtual-time.js';
@@ -101,4 +101,18 @@ it('a caller that it makes leave as the lock is handed over leaves nothing behin
   expect(store.calls.handOver).toBe(1);
   await pass(10);
   expect(await store.inspect('a')).toBeNull();
+});
+
+it('a caller that it makes leave keeps no timer', async () => {
+  const locks = open();
+  const leaver = new AbortController();
+  store.beforeAcquire = once(() => {
+    leaver.abort();
+  });
+  const timers = jest.getTimerCount();
+  const waiting = locks.acquire('a', { signal: leaver.signal, waitTime: 60_000 });
+  const refused = expect(waiting).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
+  // The timer of a wait would keep the process alive.
+  expect(jest.getTimerCount()).toBe(timers);
+  await refused;
 });

@@ -142,6 +142,34 @@ it('a look whose answer comes when only claims are granted counts as sent before
   }
 });
 
+it('a message that overtakes the first answer does not put off the look for a lost grant', async () => {
+  const store = new ScriptedStore();
+  const service = new LockService({ store });
+  const listen = store.subscribeToQueue.bind(store);
+  let hear: (message: QueueMessage) => void = () => undefined;
+  store.subscribeToQueue = (client, onMessage) => {
+    hear = onMessage;
+    return listen(client, (message) => {
+      if (message.type !== 'granted') onMessage(message);
+    });
+  };
+  const holder = await service.getFairLock('a').acquire();
+  const answered = deferred();
+  store.afterAcquire = () => answered.promise;
+  const waiting = service.getFairLock('a').acquire({ waitTime: Infinity });
+  await until(async () => (await store.inspect('a'))?.queue.length === 1);
+  const [entry] = (await store.inspect('a'))?.queue ?? [];
+  hear({ type: 'next', owner: entry!.owner, within: 20_000 });
+  store.afterAcquire = () => undefined;
+  answered.resolve();
+  await pass(1);
+  await holder.release();
+  const found = await Promise.race([waiting, pass(10_000, undefined)]);
+  expect(found?.held).toBe(true);
+  await found?.release();
+  await service.onApplicationShutdown();
+});
+
 it('a subscription that is slower than the wait for an answer keeps no caller from a free lock', async () => {
   const store = new ScriptedStore();
   store.subscribeToQueue = () => new Promise(() => undefined);

@@ -4,7 +4,6 @@ import { isWorthAnotherTry } from '../../store/another-try.js';
 import type {
   AcquireReply,
   AcquireRequest,
-  LockStore,
   NextOwner,
   QueueRequest,
   QueueTerms,
@@ -16,7 +15,7 @@ import { Alarm } from './alarm.js';
 import { deadlineOf, now } from '../holding/deadline.js';
 import type { LocalQueue } from './local-queue.js';
 import type { Tenure, TenureOrigin } from '../holding/tenure.js';
-import { asError, backoff, type Busy, busyWith, isRefusal, refusedWith } from './waiting.js';
+import { asError, backoff, type Busy, busyWith, isRefusal, refusedWith, tooLate } from './waiting.js';
 
 /** The lock that a request asks for. */
 export interface LockTerms {
@@ -63,26 +62,27 @@ export function requestFor(
   return { name, owner, leaseTime, queue: { kind, mode, capacity, entry, ownWriteHold } };
 }
 
-/** Asks the store. Never rejects, although a store of the application may throw, or answer with nothing. */
-export async function answerOf(
-  store: Pick<LockStore, 'acquire'>,
-  request: AcquireRequest,
-): Promise<AcquireReply | Error> {
+/**
+ * The answer of the store. Never rejects, although a store of the application may reject, or answer with nothing. An
+ * answer after the end of the lease that it grants counts as no answer.
+ * @param ask may throw
+ */
+export async function answerOf<R extends { readonly granted: boolean }>(
+  { name, leaseTime }: { readonly name: string; readonly leaseTime: number },
+  askedAt: number,
+  ask: () => Promise<R | null | undefined>,
+): Promise<R | Error> {
   try {
-    return asReply(await store.acquire(request));
+    const answer = await ask();
+    if (typeof answer?.granted !== 'boolean') return noReply();
+    return answer.granted && now() >= deadlineOf(askedAt, leaseTime) ? tooLate(name) : answer;
   } catch (error) {
     return asError(error);
   }
 }
 
-export function asReply<R extends { readonly granted: boolean }>(answer: R | null | undefined): R | Error {
-  if (typeof answer?.granted === 'boolean') return answer;
-  return new TypeError('the store answers an acquisition with something else than whether it is granted');
-}
-
-/** Whether the store has granted a request, with an answer before the end of that lease. */
-export const isGrantedInTime = ({ askedAt, leaseTime }: Sent, reply: AcquireReply | Error): reply is Grant =>
-  !(reply instanceof Error) && reply.granted && now() < deadlineOf(askedAt, leaseTime);
+const noReply = (): TypeError =>
+  new TypeError('the store answers an acquisition with something else than whether it is granted');
 
 /**
  * The acquisition of a lock by one owner. Begins when the first answer is not a grant, and ends when the lock is

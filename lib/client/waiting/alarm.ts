@@ -26,9 +26,9 @@ export class Alarm {
     this.onChange?.();
   }
 
-  /** Sleeps until the moment, or until a moment set since the last reset. */
+  /** Sleeps until the moment, or until an earlier one that was set since the last reset. */
   sleepUntil(moment: number): Promise<void> {
-    if (this.moment === Infinity) this.moment = moment;
+    this.moment = Math.min(this.moment, moment);
     return new Promise((resolve) => {
       this.onChange = () => {
         clearTimer(this.timer);

@@ -1,14 +1,7 @@
 import { random } from '../../runtime/runtime.js';
-import {
-  Acquisition,
-  type Grant,
-  isGrantedInTime,
-  type Refusal,
-  requestFor,
-  type Sent,
-} from './acquisition.js';
+import { Acquisition, type Grant, type Refusal, requestFor, type Sent } from './acquisition.js';
 import { now } from '../holding/deadline.js';
-import { POLL, tooLate } from './waiting.js';
+import { POLL } from './waiting.js';
 
 /**
  * An acquisition on a store without queues. Each release wakes it. It asks with a new owner every time, because the
@@ -35,15 +28,10 @@ export class AskAndListen extends Acquisition {
     return this.send(requestFor(terms, this.owner, this.lease));
   }
 
-  protected granted(sent: Sent, reply: Grant): number {
-    const { askedAt } = sent;
-    const isInTime = isGrantedInTime(sent, reply);
-    if (isInTime && this.take({ grantedAt: askedAt, fencingToken: reply.fencingToken, rivals: reply.rivals }))
-      return 0;
+  protected granted({ askedAt }: Sent, { fencingToken, rivals }: Grant): number {
     // The next request has another owner, and must wait until this hold is released.
-    this.giveUp();
-    // An answer after its own deadline counts as no answer.
-    return isInTime ? 0 : this.failed(askedAt, tooLate(this.terms.name), 0);
+    if (!this.take({ grantedAt: askedAt, fencingToken, rivals })) this.giveUp();
+    return 0;
   }
 
   protected whileBusy({ wasSubscribed }: Sent, { retryAfter }: Refusal): number {

@@ -1,20 +1,18 @@
 import { LockClosedError } from '../../api/errors.js';
 import { isLockUnavailableError } from '../../api/error-guards.js';
 import { isWorthAnotherTry } from '../../store/another-try.js';
-import { deadlineOf, now } from '../holding/deadline.js';
+import { now } from '../holding/deadline.js';
 import type { TenureOrigin } from '../holding/tenure.js';
 import type { LockClient } from '../lock-client.js';
-import { asReply } from './acquisition.js';
+import { answerOf } from './acquisition.js';
 import { Alarm } from './alarm.js';
 import { Waiter, type WaiterQueue } from './waiter.js';
 import {
-  asError,
   backoff,
   type Busy,
   GRACE,
   isRefusal,
   refusedWith,
-  tooLate,
   unanswered,
   type WaitRequest,
 } from './waiting.js';
@@ -132,26 +130,15 @@ export class GroupRequest implements WaiterQueue {
     }
   }
 
-  /** Never rejects, although a store of the application may throw, or answer with nothing. */
   private async answerTo({ owner, leaseTime, at: grantedAt }: Asked): Promise<Grants | Busy | Error> {
     const { names, client } = this;
     const { queue } = client.plainTerms;
-    try {
-      const reply = asReply(await client.store.acquireAll({ names, owner, leaseTime }));
-      if (reply instanceof Error) return reply;
-      if (!reply.granted) return { ...refusedWith(reply), name: reply.name };
-      // An answer after its own deadline counts as no answer.
-      if (now() >= deadlineOf(grantedAt, leaseTime)) return tooLate(this.name);
-      return reply.fencingTokens.map((fencingToken) => ({
-        owner,
-        grantedAt,
-        leaseTime,
-        fencingToken,
-        queue,
-      }));
-    } catch (error) {
-      return asError(error);
-    }
+    const reply = await answerOf({ name: this.name, leaseTime }, grantedAt, () =>
+      client.store.acquireAll({ names, owner, leaseTime }),
+    );
+    if (reply instanceof Error) return reply;
+    if (!reply.granted) return { ...refusedWith(reply), name: reply.name };
+    return reply.fencingTokens.map((fencingToken) => ({ owner, grantedAt, leaseTime, fencingToken, queue }));
   }
 
   /** @param insist the command may arrive after the release */

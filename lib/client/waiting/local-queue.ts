@@ -11,22 +11,14 @@ import { now } from '../holding/deadline.js';
 import { mayHandOff } from './hand-off.js';
 import { isOutdated, turnDown } from './outdated-grant.js';
 import { HoldLook, type LookAnswer, MESSAGE_ROUND } from '../holding/hold-look.js';
-import {
-  type Acquisition,
-  answerOf,
-  asReply,
-  isGrantedInTime,
-  type LockTerms,
-  requestFor,
-  type Sent,
-} from './acquisition.js';
+import { type Acquisition, answerOf, type LockTerms, requestFor, type Sent } from './acquisition.js';
 import { AskAndListen } from './ask-and-listen.js';
 import type { LockClient } from '../lock-client.js';
 import { QueueWait } from './queue-wait.js';
 import { ReleaseListener } from './release-listener.js';
 import type { Tenure, TenureOrigin } from '../holding/tenure.js';
 import { Waiter, type WaiterQueue } from './waiter.js';
-import { asError, type Busy, busyWith, GRACE, unanswered, type WaitRequest } from './waiting.js';
+import { type Busy, busyWith, GRACE, unanswered, type WaitRequest } from './waiting.js';
 
 /**
  * The callers of one process for one lock, first come first served. One entry in the store queue represents all of
@@ -184,10 +176,12 @@ export class LocalQueue implements WaiterQueue {
     if (handsOver(queues) && !this.isAsking && this.wait && queueMessages.isSubscribed) {
       const acquisition = this.makeAcquisition();
       const { nextOwner } = acquisition;
-      const sent = { ...nextOwner, askedAt: now(), takesEntry: true, wasSubscribed: this.isSubscribed };
+      const askedAt = now();
+      const sent = { ...nextOwner, askedAt, takesEntry: true, wasSubscribed: this.isSubscribed };
+      const asked = { name: this.name, leaseTime: nextOwner.leaseTime };
       this.attempts++;
       const { released, next } = returns.passOn(tenure, (request) => queues.handOver(request, nextOwner));
-      void acquisition.start({ ...sent, isJoint: true, reply: next.then(asReply, asError) });
+      void acquisition.start({ ...sent, isJoint: true, reply: answerOf(asked, askedAt, () => next) });
       return released;
     }
     this.yielding = this.length > 0 && !this.hasQueue;
@@ -239,7 +233,7 @@ export class LocalQueue implements WaiterQueue {
     const { owner, leaseTime } = request;
     const { isSubscribed: wasSubscribed } = this;
     const askedAt = now();
-    const reply = answerOf(this.client.store, request);
+    const reply = answerOf(request, askedAt, () => this.client.store.acquire(request));
     return { owner, leaseTime, askedAt, takesEntry, wasSubscribed, isJoint: false, reply };
   }
 
@@ -354,7 +348,7 @@ export class LocalQueue implements WaiterQueue {
 
   private firstAnswered(first: Sent, reply: AcquireReply | Error): void {
     const { owner, leaseTime, askedAt: grantedAt, takesEntry: stood } = first;
-    if (!isGrantedInTime(first, reply) || leaseTime !== this.wantedLease) {
+    if (reply instanceof Error || !reply.granted || leaseTime !== this.wantedLease) {
       this.toAcquisition();
       return;
     }

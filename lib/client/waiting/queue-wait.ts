@@ -11,7 +11,7 @@ import {
   type Sent,
 } from './acquisition.js';
 import { deadlineOf, driftOf, now } from '../holding/deadline.js';
-import { GRACE, POLL, tooLate } from './waiting.js';
+import { GRACE, POLL } from './waiting.js';
 
 /**
  * An acquisition on a store with queues. Its owner has an entry in the store queue, and gets a message at its turn. It
@@ -68,9 +68,11 @@ export class QueueWait extends Acquisition {
 
   protected ask(): Sent {
     const { queue, terms, owner } = this;
-    // The entry of the owner stores the lease time, so it must not change. A claim has no entry any more, and is shorter
-    // than each lease, so it becomes the lease of the caller that is the first now.
-    if (!this.stands || this.handedOver?.isClaim === true) this.lease = queue.wantedLease ?? this.lease;
+    // The entry of the owner stores the lease time, so it must not change, and neither must the lease of a request that
+    // may still arrive. A claim has no entry any more, and is shorter than each lease, so it becomes the lease of the
+    // caller that is the first now.
+    if (!this.doubtful && (!this.stands || this.handedOver?.isClaim === true))
+      this.lease = queue.wantedLease ?? this.lease;
     // An owner with an entry keeps it: otherwise the store would grant the lock to a forgotten entry without a caller.
     const takesEntry = (queue.wait || this.stands) && queue.client.queueMessages.isSubscribed;
     this.stands ||= takesEntry;
@@ -79,15 +81,9 @@ export class QueueWait extends Acquisition {
   }
 
   protected granted({ askedAt }: Sent, { fencingToken, rivals }: Grant): number {
-    if (now() < deadlineOf(askedAt, this.lease)) {
-      const grant = { grantedAt: askedAt, fencingToken, rivals: rivals ?? this.handedOver?.rivals };
-      // The hold has the lease time of a caller that has left. The store shortens no hold.
-      if (!this.enter(grant)) this.beginAnew();
-      return 0;
-    }
-    // An answer after its own deadline counts as no answer. The owner asks again.
-    this.stands = true;
-    this.failed(askedAt, tooLate(this.terms.name), 0);
+    const grant = { grantedAt: askedAt, fencingToken, rivals: rivals ?? this.handedOver?.rivals };
+    // The hold has the lease time of a caller that has left. The store shortens no hold.
+    if (!this.enter(grant)) this.beginAnew();
     return 0;
   }
 

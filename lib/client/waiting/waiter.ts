@@ -22,6 +22,7 @@ export interface WaiterQueue {
 export class Waiter<Grant = Tenure> {
   readonly arrivedAt = now();
   private timer: WaitTimer | undefined;
+  private settled = false;
   /** Whether the waiter takes the next answer as its last: it does not wait, or its wait time has ended. */
   impatient: boolean;
   private readonly ignoreSignal: (() => void) | undefined;
@@ -68,6 +69,7 @@ export class Waiter<Grant = Tenure> {
 
   /** Expires the waiter at the moment, unless it has its answer by then. */
   expireAt(moment: number): void {
+    if (this.settled) return;
     const expire = () => {
       this.queue.expire(this);
     };
@@ -97,6 +99,7 @@ export class Waiter<Grant = Tenure> {
   }
 
   private settle(): void {
+    this.settled = true;
     this.timer?.clear();
     this.ignoreSignal?.();
     this.nested?.over();

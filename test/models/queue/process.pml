@@ -84,14 +84,19 @@ inline settle(p) {
   fi
 }
 
+/* The request has no answer: acquisition.ts, failed. */
+inline fail(p) {
+  client[p].state = STANDING;
+  client[p].sent = 0;
+  client[p].look = min(client[p].look, 1)
+}
+
 /* acquisition.ts, start: the answer `yes`, or `remaining` until it asks again. */
 inline answered(p, listed) {
   if
   :: yes && client[p].sent < LEASE -> hold_from(p, client[p].sent)
   /* An answer that comes after the end of its lease is none. */
-  :: yes && client[p].sent >= LEASE ->
-    client[p].state = STANDING;
-    client[p].look = 0
+  :: yes && client[p].sent >= LEASE -> fail(p)
   :: else ->
     client[p].state = STANDING;
     if
@@ -99,8 +104,10 @@ inline answered(p, listed) {
       if :: client[p].claims == NEVER -> client[p].claims = CLAIM :: else fi
     :: else -> remaining = 1
     fi;
-    /* A message that has overtaken the answer names the time. */
-    if :: client[p].look == NEVER -> look_after(p) :: else fi
+    /* A message that has overtaken the answer may name an earlier time. */
+    sooner = client[p].look;
+    look_after(p);
+    client[p].look = min(client[p].look, sooner)
   fi;
   client[p].sent = 0
 }
@@ -138,13 +145,6 @@ inline repeat_release(p) {
   :: client[p].state == LEAVING && (wire[p].unheard || wire[p].stray) -> wire[p].release = 1; wire[p].unheard = 0
   :: else
   fi
-}
-
-/* The request has no answer: acquisition.ts, failed. */
-inline fail(p) {
-  client[p].state = STANDING;
-  client[p].sent = 0;
-  if :: client[p].look == NEVER -> client[p].look = 1 :: else fi
 }
 
 /* Without a process the server may still take it for subscribed: the machine is gone, or it is a node of a cluster. */

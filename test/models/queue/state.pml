@@ -79,4 +79,4 @@ byte idle;                    /* how long no process has held the lock while one
 byte allowed;                 /* and how long that may be */
 bit orderly[N];               /* nothing has disturbed its place */
 
-hidden byte i, k, h, number, passed, rank, remaining, latest, yes;
+hidden byte i, k, h, number, passed, rank, remaining, latest, sooner, yes;
