@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { HANDOFF_TIME } from '../../lib/client/waiting/hand-off.js';
 import { type Lease, LockService, LockUnavailableError } from '../../lib/index.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
 import { pass, until, useVirtualTime } from '../support/virtual-time.js';
@@ -13,6 +12,9 @@ let other: LockService;
 /** What a caller gets that waits for longer than any test takes. */
 const waitFor = (options: object = {}): Promise<Lease> =>
   locks.acquire('a', { waitTime: 60_000, ...options });
+
+/** ms after a grant for which a process may pass the lock on to its own callers. */
+const HANDOFF_TIME = 1_000;
 
 /** Long before a renewal, at a third of the lease of 30 s, would tell. */
 const SOON = 5_000;

@@ -2,8 +2,6 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
-import { pathOf } from '../../lib/client/scope/call-site.js';
-import { LockOrder, type OrderedGroup } from '../../lib/client/scope/order-graph.js';
 import { type LockEvent, type LockModuleOptions, LockService, MemoryLockStore } from '../../lib/index.js';
 
 let services: LockService[];
@@ -160,89 +158,21 @@ describe('lockOrder', () => {
   });
 });
 
-describe('the graph of the order', () => {
-  const group = (name: string, client = 'client') => ({ client, group: name });
-  const knows = (order: LockOrder, held: OrderedGroup, acquired: OrderedGroup) =>
-    order.knows(held.client, held.group, acquired.client, acquired.group);
-  const step = { held: '', acquired: '', at: undefined };
-
-  it('is bounded, tells once that it is full, and has room again when a client has gone', () => {
-    const order = new LockOrder();
-    const told = [];
-    for (let n = 0; n < 1_001; n++) told.push(order.add(group('a', 'stays'), group(`b${String(n)}`), step));
-    expect(told.indexOf(true)).toBe(999);
-    expect(told.filter(Boolean)).toHaveLength(1);
-    expect(knows(order, group('a', 'stays'), group('b998'))).toBe(true);
-    expect(knows(order, group('a', 'stays'), group('b999'))).toBe(false);
-    order.forget('client');
-    expect([order.isFull, knows(order, group('a', 'stays'), group('b998'))]).toEqual([false, false]);
-    expect(order.add(group('a', 'stays'), group('b', 'stays'), step)).toBe(false);
-
-    const held = new LockOrder();
-    const first = Array.from({ length: 1_001 }, (_, n) => held.add(group(`a${String(n)}`), group('b'), step));
-    expect(first.indexOf(true)).toBe(999);
-
-    const pairs = Array.from({ length: 120 * 120 }, (_, n) => [n % 120, Math.floor(n / 120)] as const);
-    for (const [a, b] of pairs) order.add(group(`a${String(a)}`), group(`b${String(b)}`), step);
-    const known = pairs.filter(([a, b]) => knows(order, group(`a${String(a)}`), group(`b${String(b)}`)));
-    expect(known).toHaveLength(9_999);
+it('is bounded: it says once that it is full, and has room again when a service has closed', async () => {
+  await locks.using('outer', async () => {
+    for (let n = 0; n < 1_005; n++) await locks.using(`inner:${String(n)}`, () => undefined);
   });
-
-  it('names the fewest steps from one group to another, and none to itself', () => {
-    const order = new LockOrder();
-    const between = (held: string, acquired: string) => ({ held, acquired, at: undefined });
-    for (const [a, b] of ['ab', 'bc', 'cd', 'ac', 'dx']) {
-      if (a !== undefined && b !== undefined) order.add(group(a), group(b), between(a, b));
-    }
-    expect(order.path(group('a'), group('d'))).toEqual([between('a', 'c'), between('c', 'd')]);
-    expect(order.path(group('a'), group('a'))).toEqual([]);
-    expect(order.path(group('a'), group('a', 'other'))).toBeUndefined();
-    expect(order.path(group('d'), group('a'))).toBeUndefined();
-    expect(order.path(group('unknown'), group('a'))).toBeUndefined();
-  });
-
-  it('tells the groups of two clients apart, and forgets those of one that has closed', () => {
-    const order = new LockOrder();
-    order.add(group('a', 'one'), group('b', 'two'), step);
-    expect(knows(order, group('a', 'one'), group('b', 'two'))).toBe(true);
-    expect(knows(order, group('a', 'two'), group('b', 'two'))).toBe(false);
-    expect(knows(order, group('a', 'one'), group('b', 'one'))).toBe(false);
-    expect(knows(order, group('b', 'two'), group('a', 'one'))).toBe(false);
-    order.forget('two');
-    expect(order.path(group('a', 'one'), group('b', 'two'))).toBeUndefined();
-    order.add(group('b', 'two'), group('c', 'two'), step);
-    // The group of that name is another one by now.
-    expect(order.path(group('a', 'one'), group('c', 'two'))).toBeUndefined();
-    order.forget('unknown');
-    expect(knows(order, group('b', 'two'), group('c', 'two'))).toBe(true);
-  });
-
-  it('has room again for each group and each step that a closed client has left', () => {
-    const order = new LockOrder();
-    const fill = (client: string) => {
-      for (let n = 0; n < 999; n++) order.add(group('a', client), group(String(n), client), step);
-    };
-    for (let turn = 0; turn < 12; turn++) {
-      fill('client');
-      expect(order.isFull).toBe(false);
-      order.forget('client');
-    }
-    // A step within one group takes one of the places.
-    fill('client');
-    expect(order.add(group('a', 'client'), group('a', 'client'), step)).toBe(false);
-    expect(order.add(group('a', 'client'), group('one more', 'client'), step)).toBe(true);
-    expect(order.add(group('a', 'client'), group('one more', 'client'), step)).toBe(false);
-    order.forget('other');
-    expect(order.isFull).toBe(true);
-  });
-
-  it('says that it is full, once', async () => {
-    await locks.using('outer', async () => {
-      for (let n = 0; n < 1_005; n++) await locks.using(`inner:${String(n)}`, () => undefined);
-    });
-    const full = events.filter((event) => event.type === 'warning' && event.code === 'lock-order-full');
-    expect(full).toHaveLength(1);
-  });
+  const full = events.filter((event) => event.type === 'warning' && event.code === 'lock-order-full');
+  expect(full).toHaveLength(1);
+  const other = service();
+  const bothWays = async () => {
+    await nest('a', 'b', other);
+    await nest('b', 'a', other);
+    return conflicts().length;
+  };
+  expect(await bothWays()).toBe(0);
+  await locks.close();
+  expect(await bothWays()).toBe(1);
 });
 
 describe('a lock under another one', () => {
@@ -277,13 +207,4 @@ describe('a lock under another one', () => {
     await once('bills', () => once('letters', () => Promise.resolve()));
     expect(conflicts()).toEqual([]);
   });
-});
-
-it.each([
-  ['file:///srv/an%20app/main.js', '/srv/an app/main.js'],
-  ['file:///C:/app/main.js', 'C:/app/main.js'],
-  ['C:\\app\\main.js', 'C:\\app\\main.js'],
-  ['file:///srv/100%/main.js', '/srv/100%/main.js'],
-])('the place of a call in %s is %s', (file, path) => {
-  expect(pathOf(file)).toBe(path);
 });

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { type LockEvent, type Lease, LockService, MemoryLockStore } from '../../lib/index.js';
-import { ReleaseRequests } from '../../lib/client/holding/release-requests.js';
 import type { AskRequest } from '../../lib/store/index.js';
 import { deferred } from '../doubles/deferred.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
@@ -176,23 +175,16 @@ it.each([
 });
 
 it('the requests for holds that never begin are forgotten, the oldest first', async () => {
-  const told: string[] = [];
-  type Context = ConstructorParameters<typeof ReleaseRequests>[0];
-  const own = new ReleaseRequests({ tenures: { all: [] } } as unknown as Context);
-  const begun = (owner: string) => {
-    const { early } = own as unknown as { early: Map<string, unknown> };
-    if (early.has(owner)) told.push(owner);
-  };
-  for (let n = 0; n <= 1_000; n++) {
-    own.onMessage({
-      type: 'asked',
-      id: 'one',
-      owner: `a:${String(n)}`,
-      name: 'a',
-      by: 'console',
-      reason: undefined,
-    });
-  }
-  for (const n of [0, 1, 1_000]) begun(`a:${String(n)}`);
-  expect(told).toEqual(['a:1', 'a:1000']);
+  await listening();
+  const owner = (await locks.acquire('first')).owner;
+  const count = Number(owner.slice(owner.lastIndexOf(':') + 1));
+  const next = (n: number) => owner.replace(/\d+$/, String(count + n));
+  const owners = Array.from({ length: 1_001 }, (_, n) => next(n + 1));
+  const request = { id: 'early', name: 'a', by: 'console', reason: undefined };
+  for (const early of owners) await store.requestRelease({ ...request, owner: early });
+  await pass(0);
+  const [forgotten, told] = [await locks.acquire('a'), await locks.acquire('b')];
+  expect([forgotten.owner, told.owner]).toEqual(owners.slice(0, 2));
+  await pass(0);
+  expect([forgotten, told].map(({ releaseRequested }) => releaseRequested.aborted)).toEqual([false, true]);
 });

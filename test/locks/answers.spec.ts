@@ -1,7 +1,5 @@
-import { getEventListeners } from 'node:events';
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { LockAbortedError, LockService, LockUnavailableError } from '../../lib/index.js';
-import { untilGivenBack } from '../../lib/locks/giving-back.js';
 import { deferred } from '../doubles/deferred.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
 import { pass, until, useVirtualTime } from '../support/virtual-time.js';
@@ -275,62 +273,5 @@ describe('a nested lease that is longer than a fixed one', () => {
       await locks.using('a', { leaseTime: 60_000 }, () => undefined);
       expect(outer.remainingTime()).toBeGreaterThan(25_000);
     });
-  });
-});
-
-describe('the wait for the answer to a release', () => {
-  beforeEach(() => {
-    jest.useFakeTimers();
-  });
-
-  afterEach(() => {
-    jest.useRealTimers();
-  });
-
-  /** Whether it is over by now. */
-  const waiting = (released: Promise<unknown>, ms: number, signal?: AbortSignal) => {
-    const seen = { isOver: false };
-    void untilGivenBack(released, performance.now() + ms, signal).then(() => (seen.isOver = true));
-    return seen;
-  };
-  const pass = (ms: number) => jest.advanceTimersByTimeAsync(ms);
-
-  it('ends with the answer, and leaves nothing behind', async () => {
-    const { signal } = new AbortController();
-    const answer = deferred();
-    const wait = waiting(answer.promise, 5_000, signal);
-    await pass(100);
-    expect([wait.isOver, getEventListeners(signal, 'abort').length]).toEqual([false, 1]);
-    answer.resolve();
-    await pass(0);
-    expect([wait.isOver, getEventListeners(signal, 'abort').length, jest.getTimerCount()]).toEqual([
-      true,
-      0,
-      0,
-    ]);
-  });
-
-  it('is no longer than its caller waits, and leaves the store a moment where that is over', async () => {
-    const silent = new Promise<void>(() => undefined);
-    const [long, over] = [waiting(silent, 1_000), waiting(silent, -1_000)];
-    await pass(100);
-    expect([long.isOver, over.isOver]).toEqual([false, false]);
-    await pass(500);
-    expect([long.isOver, over.isOver]).toEqual([false, true]);
-    await pass(500);
-    expect([long.isOver, jest.getTimerCount()]).toEqual([true, 0]);
-  });
-
-  it('ends with the signal, also with one that has aborted before', async () => {
-    const silent = new Promise<void>(() => undefined);
-    const abort = new AbortController();
-    const wait = waiting(silent, 5_000, abort.signal);
-    await pass(10);
-    expect(wait.isOver).toBe(false);
-    abort.abort();
-    await pass(0);
-    const aborted = waiting(silent, 5_000, abort.signal);
-    await pass(0);
-    expect([wait.isOver, aborted.isOver, jest.getTimerCount()]).toEqual([true, true, 0]);
   });
 });

@@ -1,8 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { LockKindMismatchError, LockService, type LockStore, LockUnavailableError } from '../../lib/index.js';
 import type { ListedName, NamesReply, StoredLock, StoreListing } from '../../lib/store/index.js';
-import type { ScopedLock } from '../../lib/locks/scoped-lock.js';
-import { lastTokenOf } from '../../lib/locks/listing/inspection.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
 
 const held = (owner: string, more: Partial<StoredLock> = {}): StoredLock => ({
@@ -282,32 +280,5 @@ describe('inspect', () => {
       remainingTime: 0,
       queue: [{ position: 1 }],
     });
-  });
-});
-
-describe('the last token of a lock', () => {
-  let own: string;
-
-  beforeEach(async () => {
-    own = (await locks.acquire('mine')).owner;
-  });
-
-  const last = (stored: StoredLock, token: number | undefined) =>
-    lastTokenOf((locks.getLock('a') as unknown as ScopedLock).client, stored, token);
-
-  it('is what the store tells, where this process knows none', () => {
-    expect(last(held(own), undefined)).toBe(7);
-    expect(last(held(own, { fencingToken: undefined }), undefined)).toBeUndefined();
-  });
-
-  it('is that of this process where it holds a plain lock, also where nodes have given greater ones', () => {
-    expect(last(held(own), 5)).toBe(5);
-    expect(last(held(own), 9)).toBe(9);
-  });
-
-  it('is the greater one of both for another holder, and for another kind', () => {
-    expect([last(held('other:1'), 5), last(held('other:1'), 9)]).toEqual([7, 9]);
-    expect(last(held(own, { kind: 'semaphore' }), 5)).toBe(7);
-    expect(last(held('other:1', { fencingToken: undefined }), 9)).toBe(9);
   });
 });

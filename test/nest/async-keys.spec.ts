@@ -37,8 +37,8 @@ class Accounts {
   }
 }
 
-const make = async <T>(type: Type<T>) => {
-  const imports = [LockModule.forRoot({ store: 'memory', waitTime: 100 })];
+const make = async <T>(type: Type<T>, waitTime = 100) => {
+  const imports = [LockModule.forRoot({ store: 'memory', waitTime })];
   app = await Test.createTestingModule({ imports, providers: [Accounts, type] }).compile();
   await app.init();
   return app.get(type);
@@ -71,7 +71,7 @@ class Transfers {
       await sleep(this.keyTime);
       return 'slow';
     },
-    { waitTime: 50, onBusy: ({ error }) => error.waited },
+    { waitTime: 500, onBusy: ({ error }) => error.waited },
   )
   async slow(): Promise<number> {
     return Promise.resolve(-1);
@@ -117,11 +117,11 @@ describe('a key that is given later', () => {
   });
 
   it('counts as waiting for the lock, which is asked for once at least', async () => {
-    const transfers = await make(Transfers);
+    const transfers = await make(Transfers, 10_000);
     const lease = await app!.get(LockService).acquire('slow');
     // The wait time of the call is over by then.
-    transfers.keyTime = 70;
-    expect(await transfers.slow()).toBeLessThan(50);
+    transfers.keyTime = 510;
+    expect(await transfers.slow()).toBeLessThan(500);
     await lease.release();
     expect(await transfers.slow()).toBe(-1);
     transfers.keyTime = 5;

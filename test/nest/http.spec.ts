@@ -2,9 +2,12 @@ import 'reflect-metadata';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Controller, Get, type INestApplication, Param, Post } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { LockModule, LockService, LockUnavailableError } from '../../lib/index.js';
+import { deferred } from '../doubles/deferred.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
+import { until } from '../scenarios/until.js';
+
+const [begun, gate] = [deferred(), deferred()];
 
 @Controller('orders')
 class OrdersController {
@@ -13,7 +16,8 @@ class OrdersController {
   @Get('slow')
   slow() {
     return this.locks.using('slow', async (lease) => {
-      await sleep(150);
+      begun.resolve();
+      await gate.promise;
       return { held: lease.held };
     });
   }
@@ -82,10 +86,11 @@ describe('errors answer for themselves, without a filter', () => {
 it('app.close() lets a request in flight finish with its lock, and gives out none afterwards', async () => {
   const locks = app.get(LockService);
   const inFlight = request('slow', 'GET');
-  await sleep(50);
+  await begun.promise;
   const closing = app.close();
-  await sleep(10);
+  await until(async () => (await locks.health()).status === 'down');
   expect(await store.inspect('slow')).not.toBeNull();
+  gate.resolve();
   expect((await inFlight).body).toEqual({ held: true });
   await closing;
   await expect(locks.acquire('b')).rejects.toMatchObject({ code: 'LOCK_CLOSED', status: 503 });

@@ -26,6 +26,7 @@ import { PassThrough, Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { finalize, interval, lastValueFrom, NEVER, Observable, of, timeout } from 'rxjs';
 import { assertLocked, currentLease, LockInterceptor, LockModule, LockService } from '../../lib/index.js';
+import { deferred } from '../doubles/deferred.js';
 import { Entries } from '../doubles/entries.js';
 import { until } from '../scenarios/until.js';
 
@@ -359,6 +360,7 @@ describe('a request that gives no usable key', () => {
 
 describe('a client that closes its request', () => {
   const ran: string[] = [];
+  const gate = deferred();
 
   @Controller('jobs')
   @UseInterceptors(LockInterceptor('job:$<req.params.id>'))
@@ -366,7 +368,7 @@ describe('a client that closes its request', () => {
     @Get(':id')
     async run(@Param('id') id: string) {
       ran.push(id);
-      await sleep(300);
+      if (id === '3') await gate.promise;
       ran.push(`${id} ended, held: ${String(currentLease()?.held)}`);
       return id;
     }
@@ -453,6 +455,7 @@ describe('a client that closes its request', () => {
     client.abort();
     await running;
     expect(await locks.getLock('job:3').isLocked()).toBe(true);
+    gate.resolve();
     await until(async () => !(await locks.getLock('job:3').isLocked()));
     expect(ran).toContain('3 ended, held: true');
   });

@@ -542,7 +542,7 @@ describe('@DistributedLock, on a handler that answers by itself under Fastify', 
     fastify.useLogger({ log: () => undefined, warn: () => undefined, error: logged });
     await fastify.listen(0, '127.0.0.1');
     const at = await fastify.getUrl();
-    expect(await (await fetch(`${at}/sent`, { signal: AbortSignal.timeout(5_000) })).json()).toEqual({
+    expect(await (await fetch(`${at}/sent`, { signal: AbortSignal.timeout(60_000) })).json()).toEqual({
       sent: true,
     });
     expect(logged).not.toHaveBeenCalled();
@@ -557,7 +557,7 @@ describe('A handler that answers by itself, while its lock is busy', () => {
     try {
       const answer = await fetch(`${url}/busy/${path}`, {
         redirect: 'manual',
-        signal: AbortSignal.timeout(2_000),
+        signal: AbortSignal.timeout(60_000),
       });
       return [answer.status, await answer.text()];
     } finally {

@@ -164,8 +164,10 @@ describe('while a service closes, a lock', () => {
       return await release(request);
     });
     const [begun, told] = [deferred(), deferred()];
-    void short.using('a', async (lease) => {
-      lease.signal.addEventListener('abort', () => {
+    let reason: unknown;
+    void short.using('a', async ({ signal }) => {
+      signal.addEventListener('abort', () => {
+        reason = signal.reason;
         told.resolve();
       });
       begun.resolve();
@@ -174,8 +176,7 @@ describe('while a service closes, a lock', () => {
     await begun.promise;
     await short.close();
     await told.promise;
-    expect(released).toBe(0);
-    expect(await other.tryAcquire('a')).toBeNull();
+    expect([released, reason]).toMatchObject([0, { reason: 'expired' }]);
     await (await other.acquire('a')).release();
     spy.mockRestore();
   });

@@ -18,8 +18,6 @@ const service = new LockService({ ...place, ...options });
 const leases = new Map();
 /** Why a lease was lost, as its signal has told. */
 const losses = new Map();
-/** The elections in which this process takes part. */
-const elections = new Map();
 /** Callers with a scope of their own, by name. */
 const threads = new Map();
 const deadlocks = [];
@@ -76,24 +74,6 @@ const methods = {
   acquire: async (name, options) => keep(await acquire(name, options)),
   tryAcquire: async (name, options) => keep(await tryAcquire(name, options)),
   release: (id) => leases.get(id).release(),
-  handOver: (id, options) => leases.get(id).handOver(options),
-  /** Counts in the server how often the work has begun; `work` ms, then an error, or a crash. */
-  once: async (name, options, { work = 0, fail = false, crash = false } = {}) => {
-    const redis = new Redis(url);
-    try {
-      return await service.once(name, options, async ({ fencingToken }) => {
-        await redis.rpush(`${name}:begun`, fencingToken);
-        await sleep(work);
-        if (crash) process.kill(process.pid, 'SIGKILL');
-        if (fail) throw new Error('the work has failed');
-        await redis.rpush(`${name}:done`, fencingToken);
-        return fencingToken;
-      });
-    } finally {
-      redis.disconnect();
-    }
-  },
-  resume: async (ticket) => keep(await service.resume(ticket)),
   extend: (id, ms) => leases.get(id).extend(ms),
   state: (id) => {
     const { held, signal } = leases.get(id);
@@ -102,11 +82,6 @@ const methods = {
   },
   /** What the holder has been told, without asking. */
   lossOf: (id) => losses.get(id),
-  /** Which process has asked for it, or has taken it, in words. */
-  toldOf: (id) => {
-    const { releaseRequested, signal } = leases.get(id);
-    return [releaseRequested, signal].map(({ reason }) => reason?.message);
-  },
   holdFor,
   race: (name, times, options, holdMs) =>
     Promise.all(Array.from({ length: times }, () => holdFor(name, options, holdMs))),
@@ -193,34 +168,6 @@ const methods = {
   /** Where a preload has made the wall clock adjustable. */
   stepClock: (ms) => globalThis.stepClock(ms),
   forceRelease: (name, options) => service.forceRelease(name, options),
-  requestRelease: (name, options) => service.requestRelease(name, options),
-  /** Takes part in an election until the shutdown, and keeps what each of its terms was. */
-  campaign: (name, { leaseTime, work = 0 } = {}) => {
-    const election = service.getElection(name, { leaseTime });
-    const terms = [];
-    const run = election.run(async ({ number, signal }) => {
-      const [lease] = service.leases();
-      const term = { number, from: now(), deadline: now() + lease.remainingTime() };
-      terms.push(term);
-      const look = setInterval(() => {
-        const before = now();
-        if (!election.isLeader()) return;
-        term.deadline = now() + lease.remainingTime();
-        term.ledAt = before;
-      }, 5);
-      await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
-      clearInterval(look);
-      term.to = now();
-      term.reason = signal.reason.reason ?? signal.reason.code ?? signal.reason.name;
-      await sleep(work);
-      term.ended = now();
-    });
-    elections.set(name, { election, terms, run });
-  },
-  termsOf: (name) => elections.get(name).terms,
-  isLeader: (name) => elections.get(name).election.isLeader(),
-  leader: (name) => service.getElection(name).leader(),
-  resign: (name) => elections.get(name).election.resign(),
   blockEventLoop: (ms) => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms),
   shutDown: async () => {
     service.beforeApplicationShutdown();

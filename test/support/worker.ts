@@ -46,21 +46,6 @@ export interface RefusalRecord {
   message: string;
 }
 
-/** What a worker says of one term, in ms on the same clock. */
-export interface TermRecord {
-  number: number;
-  from: number;
-  /** Of its lease, as last seen. */
-  deadline: number;
-  /** When it was last told that it leads: just before the question. */
-  ledAt?: number;
-  /** When its signal aborted. */
-  to?: number;
-  reason?: string;
-  /** When its callback ended. */
-  ended?: number;
-}
-
 type Answer =
   | { ready: true }
   | { id: number; result: unknown }

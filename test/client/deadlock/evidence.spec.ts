@@ -2,14 +2,10 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { blockersOf } from '../../../lib/client/deadlock/blockers.js';
 import { Confirmation } from '../../../lib/client/deadlock/confirmation.js';
 import type { SeenWait } from '../../../lib/client/deadlock/look.js';
-import { NestedCall, type NestedCallClient } from '../../../lib/client/deadlock/nested-call.js';
 import { type NestedWait, NestedWaits, nestedWaits } from '../../../lib/client/deadlock/nested-wait.js';
 import { Reading } from '../../../lib/client/deadlock/reading.js';
 import { decodeNote, encodeNote, type NotedWait } from '../../../lib/client/deadlock/wait-notes.js';
-import { now } from '../../../lib/client/holding/deadline.js';
-import { Scope } from '../../../lib/client/scope/scope.js';
-import type { LockEvent } from '../../../lib/index.js';
-import type { QueueTerms, StoredLock } from '../../../lib/store/lock-store.js';
+import type { StoredLock } from '../../../lib/store/lock-store.js';
 
 type Mode = 'exclusive' | 'shared';
 
@@ -230,123 +226,5 @@ describe('what looks of one moment read', () => {
     expect(reading.under('p:1')).toEqual([first]);
     expect(reading.under('p:2')).toEqual([first, second]);
     expect(reading.under('p:3')).toEqual([]);
-  });
-});
-
-describe('a wait of a nested call', () => {
-  let events: LockEvent[];
-  let holder: string | undefined;
-  const watched: string[] = [];
-  const client = (deadlock: 'break' | 'report' = 'break') =>
-    ({
-      id: 'p',
-      store: {
-        inspect: (name: string) => Promise.resolve(name === 'a' ? stored([['q:1', 'shared']]) : null),
-      },
-      options: { label: 'label', deadlock },
-      events: { next: (event: LockEvent) => void events.push(event) },
-      deadlocks: {
-        watch: ({ id }: NestedWait) => watched.push(`watch ${id}`),
-        over: ({ id }: NestedWait) => watched.push(`over ${id}`),
-      },
-      callers: { inTheWay: (name: string) => (name === 'a' ? holder : undefined) },
-      isOfThisProcess: (owner: string) => owner.startsWith('p:'),
-    }) as unknown as NestedCallClient;
-
-  beforeEach(() => {
-    events = [];
-    holder = undefined;
-    watched.length = 0;
-  });
-
-  const terms = (kind: QueueTerms['kind'], mode: Mode = 'exclusive', capacity = 1): QueueTerms => ({
-    kind,
-    mode,
-    capacity,
-  });
-  const begin = (
-    queue: QueueTerms | undefined,
-    { of = client(), until = Infinity, inside = Scope.apart(undefined) } = {},
-  ) => {
-    const ended: unknown[] = [];
-    const wait = new NestedCall(of, inside, 'orders').waits({
-      ...{ name: 'a', queue, begunAt: now() - 1_000, until },
-      end: (cycle) => ended.push(cycle),
-    });
-    return { wait, ended };
-  };
-
-  it('tells what it wants, by the kind of the lock', () => {
-    const wanted = (queue: QueueTerms | undefined) => {
-      const { mode, permits } = begin(queue).wait;
-      return { mode, permits };
-    };
-    const plain = { mode: 'exclusive', permits: undefined };
-    expect(wanted(undefined)).toEqual(plain);
-    expect(wanted(terms('fair'))).toEqual(plain);
-    expect(wanted(terms('read-write', 'shared'))).toEqual({ mode: 'shared', permits: undefined });
-    expect(wanted(terms('read-write'))).toEqual(plain);
-    expect(wanted(terms('semaphore', 'shared', 3))).toEqual({ mode: 'exclusive', permits: 3 });
-  });
-
-  it('has an id of its own, the label of its instance, and a beginning that stays', async () => {
-    const [{ wait: first }, { wait: second }] = [
-      begin(undefined),
-      begin(undefined, { of: client('report') }),
-    ];
-    expect(first.id).toMatch(/^p\/\d+$/);
-    expect(second.id).not.toBe(first.id);
-    expect(first).toMatchObject({
-      name: 'a',
-      label: 'orders',
-      process: 'label',
-      clientId: 'p',
-      breaks: true,
-    });
-    expect(second.breaks).toBe(false);
-    const { since } = first;
-    expect(Date.now() - since).toBeGreaterThanOrEqual(990);
-    expect(Date.now() - since).toBeLessThan(30_000);
-    expect(first.since).toBe(since);
-    expect((await first.inspect())?.holders).toHaveLength(1);
-    first.over();
-    expect(watched).toEqual([`watch ${first.id}`, `watch ${second.id}`, `over ${first.id}`]);
-  });
-
-  it('may be local unless another process is known to have the lock', () => {
-    const mayBe = (queue: QueueTerms | undefined) => begin(queue).wait.mayBeLocal;
-    expect([mayBe(undefined), mayBe(terms('fair'))]).toEqual([true, true]);
-    holder = 'p:1';
-    expect(mayBe(undefined)).toBe(true);
-    holder = 'q:1';
-    expect([mayBe(undefined), mayBe(terms('fair'))]).toEqual([false, false]);
-    expect([mayBe(terms('semaphore')), mayBe(terms('read-write'))]).toEqual([true, true]);
-  });
-
-  it('holds what lasts as long as it waits, and no fixed lease that ends before', () => {
-    const inside = Scope.apart(undefined);
-    const hold = { held: true, clientId: 'p', group: 'g', isInUse: true };
-    inside.add('x', { ...hold, name: 'x', owner: 'p:1', endsAt: Infinity });
-    inside.add('y', { ...hold, name: 'y', owner: 'p:2', endsAt: 5_000 });
-    inside.add('z', { ...hold, name: 'z', owner: 'p:3', endsAt: 4_999 });
-    const { wait } = begin(undefined, { inside, until: 5_000 });
-    expect([wait.holds, wait.heldNames]).toEqual([
-      ['p:1', 'p:2'],
-      ['x', 'y'],
-    ]);
-  });
-
-  it('that is found in a deadlock is told of once for each deadlock, and ends where it has to', () => {
-    const { wait, ended } = begin(undefined);
-    const cycle = [{ name: 'a', label: 'orders', process: 'label' }];
-    wait.found(cycle, false);
-    wait.found(cycle, false);
-    expect(events).toEqual([{ type: 'deadlock', name: 'a', label: 'orders', cycle, broken: false }]);
-    wait.found([...cycle, ...cycle], false);
-    expect(events).toHaveLength(2);
-    expect(ended).toEqual([]);
-    wait.found(cycle, true);
-    expect(events.slice(2)).toMatchObject([{ broken: true }]);
-    expect(ended).toEqual([cycle]);
   });
 });

@@ -9,7 +9,6 @@ import {
   type LockTimeoutError,
   MemoryLockStore,
 } from '../../../lib/index.js';
-import { nestedWaits } from '../../../lib/client/deadlock/nested-wait.js';
 import { pass, useVirtualTime } from '../../support/virtual-time.js';
 
 useVirtualTime();
@@ -37,7 +36,6 @@ beforeEach(() => {
 
 afterEach(async () => {
   await Promise.all(services.map((made) => made.close()));
-  expect(nestedWaits.size).toBe(0);
   Logger.overrideLogger(false);
   jest.clearAllMocks();
 });

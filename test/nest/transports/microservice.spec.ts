@@ -118,6 +118,7 @@ describe.each([['TCP'], ['Redis']])('a %s microservice', (transport) => {
     app.useLogger(log);
     await app.get(Shop).open();
     client = ClientProxyFactory.create(broker);
+    await client.connect();
   });
 
   beforeEach(() => {

@@ -32,7 +32,7 @@ const SPECS: readonly [folder: string, stages: readonly (readonly string[])[]][]
       LOCKS,
     ],
   ],
-  ['lib/client/waiting/tombstones', [['test/client/tombstones']]],
+  ['lib/client/waiting/tombstones', [['test/client/parts']]],
   ['lib/client/deadlock/', [['test/client/deadlock/'], ['test/scenarios/standing-deadlock'], CORE, LOCKS]],
   ['lib/client/', [CORE, LOCKS, MEMORY, LONG_HOLDS, PITFALLS, SHUTDOWN]],
   ['lib/locks/', [LOCKS, CORE, MEMORY, QUEUE, LONG_HOLDS, PITFALLS, SHUTDOWN]],

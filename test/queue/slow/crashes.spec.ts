@@ -74,6 +74,7 @@ describe('kill -9', () => {
   });
 
   it.each<[string, Kind]>([
+    ['plain', PLAIN],
     ['fair', FAIR],
     ['write', WRITE],
     ['semaphore', semaphore(1)],

@@ -3,52 +3,7 @@ import { Logger } from '@nestjs/common';
 import type { LockEvent, LockService } from '../../../lib/index.js';
 import type { RedisServer } from '../../support/redis-server.js';
 import { TestEnvironment } from '../../support/test-environment.js';
-import type { Worker } from '../../support/worker.js';
 import { until } from '../until.js';
-
-describe('Processes that ask each other for a lock', () => {
-  const environment = new TestEnvironment();
-  let server: RedisServer;
-  let one: Worker;
-  let two: Worker;
-
-  beforeAll(async () => {
-    server = await environment.server();
-    const worker = (label: string) => environment.worker({ url: server.url, service: { label } });
-    [one, two] = await Promise.all([worker('one'), worker('two')]);
-  });
-
-  afterAll(() => environment.end());
-
-  const toldOf = (worker: Worker, id: number) => worker.call<(string | undefined)[]>('toldOf', id);
-
-  it('tell the holder, which goes on; the one that takes the lock is named as well', async () => {
-    const { id } = await one.call<{ id: number }>('acquire', 'job', { kind: 'fair' });
-    const reason = 'deploy of "api"';
-    // The process of the holder receives messages once it has held a lock for a second.
-    await until(async () => (await two.call<number>('requestRelease', 'job', { reason })) === 1);
-    await until(async () => (await toldOf(one, id))[0] !== undefined);
-    expect(await toldOf(one, id)).toEqual([
-      String.raw`Asked to release the lock "job" by "two": "deploy of \"api\""`,
-      undefined,
-    ]);
-    expect(await one.call('state', id)).toMatchObject({ held: true, aborted: false });
-    expect(await two.call('forceRelease', 'job', { reason: 'stuck' })).toBe(true);
-    await until(async () => (await toldOf(one, id))[1] !== undefined);
-    expect((await toldOf(one, id))[1]).toMatch(/\(owner \S+\), taken away by "two": "stuck"$/);
-    expect(await two.call('requestRelease', 'job')).toBe(0);
-  });
-
-  it('get an answer for each of many requests, of which each is told of once', async () => {
-    const { id } = await one.call<{ id: number }>('acquire', 'much');
-    const asking = Array.from({ length: 50 }, (_, n) =>
-      two.call<number>('requestRelease', 'much', { reason: `no. ${String(n)}` }),
-    );
-    expect(new Set(await Promise.all(asking))).toEqual(new Set([1]));
-    await until(async () => (await toldOf(one, id))[0] !== undefined);
-    await one.call('release', id);
-  });
-});
 
 describe('Messages that any user of the server may send', () => {
   const environment = new TestEnvironment();

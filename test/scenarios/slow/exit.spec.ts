@@ -77,7 +77,7 @@ describe('The process exits by itself', () => {
       import { NestFactory } from '@nestjs/core';
       import { LockModule } from 'nestjs-distributed-lock';
       class AppModule {}
-      Module({ imports: [LockModule.forRoot({ connection: process.env.LOCK_URL, leaseTime: 1_500 })] })(AppModule);
+      Module({ imports: [LockModule.forRoot({ connection: process.env.LOCK_URL, leaseTime: 5_000 })] })(AppModule);
       const app = await NestFactory.createApplicationContext(AppModule, { logger: false });
       const locks = app.get(LockService);
       await new Promise((begun) => {

@@ -1,19 +1,45 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { setImmediate as turn } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { expect, it } from '@jest/globals';
+import { pathOf } from '../../lib/client/scope/call-site.js';
 import { currentScope, type Scope } from '../../lib/client/scope/scope.js';
+import { onAbort } from '../../lib/client/waiting/on-abort.js';
+import { Tombstones } from '../../lib/client/waiting/tombstones.js';
 import { LockService } from '../../lib/index.js';
 
-let locks: LockService;
-
-beforeEach(() => {
-  locks = new LockService({ store: 'memory' });
+it('the owners that have left last are remembered, and not all that ever have', () => {
+  const tombstones = new Tombstones();
+  const departed = Array.from({ length: 20_000 }, (_, n) => ({ name: 'a', owner: `me:${String(n)}` }));
+  for (const request of departed) tombstones.add(request);
+  expect(tombstones.of('me:0')).toBeUndefined();
+  expect(tombstones.of('me:19000')).toBe(departed[19_000]);
+  expect(tombstones.of('me:19999')).toBe(departed[19_999]);
 });
 
-afterEach(async () => {
-  await locks.close();
+it('the callbacks of a signal run in order, and one of them may end another while they run', () => {
+  const controller = new AbortController();
+  const called: string[] = [];
+  const ends = ['a', 'b', 'c', 'd'].map((name) =>
+    onAbort(controller.signal, () => {
+      called.push(name);
+      if (name === 'b') ends[2]?.();
+    }),
+  );
+  controller.abort();
+  expect(called).toEqual(['a', 'b', 'd']);
 });
+
+it.each([
+  ['file:///srv/an%20app/main.js', '/srv/an app/main.js'],
+  ['file:///C:/app/main.js', 'C:/app/main.js'],
+  ['C:\\app\\main.js', 'C:\\app\\main.js'],
+  ['file:///srv/100%/main.js', '/srv/100%/main.js'],
+])('the place of a call in %s is %s', (file, path) => {
+  expect(pathOf(file)).toBe(path);
+});
+
+const locks = new LockService({ store: 'memory' });
 
 const ways: [string, <T>(step: () => T) => T][] = [
   ['in the scope of the step before', (step) => step()],
