@@ -17,7 +17,7 @@ export class ScriptedClient extends EventEmitter {
   condition: { select: number } | undefined;
   private heard = 0;
   readonly stream = {
-    writableEnded: false,
+    writable: true,
     bytesRead: 0,
     cork: () => this.steps.push('cork'),
     uncork: () => this.steps.push('uncork'),

@@ -124,7 +124,8 @@ describe('How far a connection has come', () => {
 
   it('is that the server has not answered yet', () => {
     expect(stage('connect')).toBe('connect: the server has not answered yet');
-    expect(stage('ready', HANDSHAKE)).toBe('ready');
+    expect(stage('ready', { writable: true })).toBe('ready');
+    expect(stage('ready', { writable: false })).toBe('ready: its connection has ended');
   });
 
   it('is that the handshake of TLS is not answered, where it has begun', () => {

@@ -9,6 +9,8 @@ import { ScriptedClient } from '../../doubles/scripted-client.js';
 const AWAY = new Error('connect ECONNREFUSED');
 const REPLICA = errorReply("READONLY You can't write against a read only replica.");
 const SENTINELS = { sentinels: [{ host: 'sentinel' }] };
+/** Of a client that connects again after so many ms. */
+const RETRIES = { retryStrategy: (attempt: number) => 50 * attempt };
 
 beforeEach(() => {
   jest.useFakeTimers();
@@ -68,7 +70,7 @@ describe('The changes of a connection', () => {
   it('are none where the client becomes ready over a connection that it has given up', async () => {
     const { client, changes } = open({ status: 'connect' });
     await settled();
-    client.stream.writableEnded = true;
+    client.stream.writable = false;
     client.comeTo('ready');
     await settled();
     expect(changes).toEqual([]);
@@ -159,18 +161,23 @@ describe('Another connection', () => {
     await expect(shared.run()).rejects.toMatchObject({ name: 'WrongDatabase' });
   });
 
-  it('is made by a client of sentinels that has ended by itself', async () => {
-    const { client } = open({ options: SENTINELS });
+  it('is made by a client that has ended by itself, for which its commands wait', async () => {
+    const { client, changes, run } = open({ options: RETRIES });
+    const running = [run()];
     client.comeTo('end');
+    running.push(run());
+    expect(changes).toMatchObject([{ connected: false }]);
     await jest.advanceTimersByTimeAsync(49);
     expect(client.steps).toEqual([]);
     await jest.advanceTimersByTimeAsync(1);
     expect(client.steps).toEqual(['connect']);
+    client.comeTo('ready');
+    expect(await Promise.all(running)).toEqual([17, 17]);
   });
 
   it.each<[string, Given]>([
-    ["the application's", { options: SENTINELS, owned: false }],
-    ['without sentinels', {}],
+    ["the application's", { options: RETRIES, owned: false }],
+    ['without a next attempt', { options: { retryStrategy: () => null } }],
   ])('is not made by a client that is %s', async (_, given) => {
     const { client } = open(given);
     client.comeTo('end');
@@ -179,9 +186,10 @@ describe('Another connection', () => {
   });
 
   it('is not made by a client that was left alone meanwhile', async () => {
-    const { client, connection } = open({ options: SENTINELS });
+    const { client, connection, run } = open({ options: RETRIES });
     client.comeTo('end');
     connection.detach();
+    await expect(run()).rejects.toMatchObject({ name: 'NotConnected' });
     await jest.advanceTimersByTimeAsync(100);
     expect(client.steps).toEqual([]);
   });
@@ -289,7 +297,7 @@ describe('A script over a connection', () => {
   });
 
   it('does not wait at all where the client has ended, or was refused', async () => {
-    const ended = open({ status: 'end' });
+    const ended = open({ status: 'end', owned: false });
     await expect(ended.run()).rejects.toMatchObject({ name: 'NotConnected', message: /end/ });
     const { client, run } = open({ status: 'connecting' });
     await settled();
@@ -328,9 +336,8 @@ describe('Any other command over a connection', () => {
     expect(client.sent).toEqual([]);
     client.comeTo('ready');
     expect(await sent).toBe(17);
-    await expect(open({ status: 'end' }).connection.send((its) => its.ping())).rejects.toMatchObject({
-      name: 'NotConnected',
-    });
+    const ended = open({ status: 'end', owned: false });
+    await expect(ended.connection.send((its) => its.ping())).rejects.toMatchObject({ name: 'NotConnected' });
   });
 
   it('may be many scripts in one piece, with an answer for each', async () => {

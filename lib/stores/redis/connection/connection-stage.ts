@@ -1,10 +1,15 @@
 import type { Redis } from 'ioredis';
 
+/** A command can leave over the connection: one that is being given up, or gone already, may still count as ready. */
+export const isOpen = ({ status, stream }: Pick<Redis, 'status' | 'stream'>): boolean =>
+  status === 'ready' && stream.writable;
+
 /** How far a client has come, in the words of ioredis, and which answer of the server it waits for. */
 export function stageOf({ status, stream }: Pick<Redis, 'status' | 'stream'>): string {
   // A port without TLS takes the handshake for the beginning of a command, and waits for the rest of it.
   if (status === 'connecting' && isShakingHands(stream))
     return `${status}: the server has not answered the TLS handshake`;
+  if (status === 'ready' && !stream.writable) return `${status}: its connection has ended`;
   return status === 'connect' ? `${status}: the server has not answered yet` : status;
 }
 

@@ -3,7 +3,7 @@ import { afterStep, clearTimer, monotonicTime, setTimer } from '../../../runtime
 import type { ConnectionChange } from '../../../store/store-health.js';
 import { within } from './bounded.js';
 import { listen } from './client-events.js';
-import { stageOf } from './connection-stage.js';
+import { isOpen, stageOf } from './connection-stage.js';
 import type { ConnectionState } from './connection-state.js';
 import { IdleWatch, SIGN_OF_LIFE } from './idle-watch.js';
 import { DroppedWhileIdle, isWithheld, NotConnected } from './redis-errors.js';
@@ -13,12 +13,6 @@ import { SentinelRound } from './sentinel-round.js';
 import type { Succession } from './succession.js';
 
 let epochs = 0;
-
-/** In these states a client has nothing to wait for. */
-const SETTLED = new Set(['ready', 'end']);
-
-/** ms until a client that has ended by itself is connected again. */
-const REVIVAL = 50;
 
 export interface SessionOptions {
   /** ms */
@@ -46,6 +40,7 @@ export class Session {
   private readonly watch: IdleWatch | undefined;
   /** The generation whose connection was dropped while it was idle. */
   private dropped: number | undefined;
+  private isLeft = false;
   private readonly stopListening: () => void;
 
   constructor(
@@ -70,10 +65,7 @@ export class Session {
         this.database.disconnected();
         state.set(false);
       },
-      end: () => {
-        state.settle();
-        this.revive();
-      },
+      end: this.onEnd,
       error: this.onError,
       select: () => {
         // A lock that is being taken at this moment could not be kept.
@@ -97,7 +89,7 @@ export class Session {
 
   /** There is a connection to the right database. */
   get usable(): boolean {
-    return this.client.status === 'ready' && this.database.certain;
+    return isOpen(this.client) && this.database.certain;
   }
 
   /**
@@ -105,14 +97,14 @@ export class Session {
    * tell whether the connection can be used.
    */
   get isDown(): boolean {
-    return this.state.isDown && this.client.status !== 'ready';
+    return this.state.isDown && !isOpen(this.client);
   }
 
   onChange(listener: (change: ConnectionChange) => void): void {
     this.state.onChange(listener);
     // A client of the application may have been connected long before.
     afterStep(() => {
-      if (this.client.status === 'ready') this.select().catch(() => undefined);
+      if (isOpen(this.client)) this.select().catch(() => undefined);
     });
   }
 
@@ -128,7 +120,7 @@ export class Session {
   /** It was dropped while it was idle, and its client makes no other one. */
   get isGone(): boolean {
     const { client, options } = this;
-    return this.dropped !== undefined && options.succession?.next !== undefined && client.status !== 'ready';
+    return this.dropped !== undefined && options.succession?.next !== undefined && !isOpen(client);
   }
 
   /** Why the connection of that generation is gone, which may have carried the command out. */
@@ -155,8 +147,8 @@ export class Session {
     const { client, state } = this;
     const until = monotonicTime() + time;
     if (client.status === 'wait') client.connect().catch(() => undefined);
-    if (!SETTLED.has(client.status) && state.refusal === undefined) await state.news(time);
-    if (client.status !== 'ready') throw this.outage();
+    if (!isOpen(client) && this.mayFollow) await state.news(time);
+    if (!isOpen(client)) throw this.outage();
     if (!this.database.certain) await within(Math.max(1, until - monotonicTime()), () => this.select());
   }
 
@@ -177,6 +169,7 @@ export class Session {
 
   /** Leaves the client alone from now on. */
   detach(): void {
+    this.isLeft = true;
     this.stopListening();
     clearTimer(this.revival);
     this.watch?.close();
@@ -187,9 +180,21 @@ export class Session {
     this.current = ++epochs;
   }
 
+  /** Another connection may follow. A client of the application that has ended makes none by itself. */
+  private get mayFollow(): boolean {
+    const isOver = this.isLeft || (this.client.status === 'end' && !this.options.owned);
+    return !isOver && this.state.refusal === undefined;
+  }
+
   private readonly onReady = (): void => {
-    // The connection is already given up: ioredis 5.4 becomes ready by the answer to INFO although the password was refused.
-    if (this.client.stream.writableEnded) return;
+    const { client } = this;
+    if (!isOpen(client)) {
+      // ioredis 5 becomes ready when the password was refused, or the connection was lost before the first answer. While it
+      // counts as ready, the timer for its next connection has no effect.
+      if (this.options.owned && client.status === 'ready' && client.stream.destroyed)
+        client.status = 'reconnecting';
+      return;
+    }
     this.sentinels.succeeded();
     this.state.settle();
     this.select().catch(() => undefined); // the next command asks again
@@ -243,13 +248,14 @@ export class Session {
   }
 
   /**
-   * A client ends if Sentinel tells it of a new master while it asks for the present one, and ioredis never connects it
-   * again.
+   * A client ends if it has nothing to connect to: Sentinel tells it of a new master while it asks for the present one, or
+   * its connector fails. ioredis never connects it again.
    */
-  private revive(): void {
-    if (!this.options.owned || this.client.options.sentinels == null) return;
-    this.revival = setTimer(() => {
-      this.client.connect().catch(() => undefined);
-    }, REVIVAL);
-  }
+  private readonly onEnd = (): void => {
+    const { client, state, options } = this;
+    state.set(false);
+    const pause = options.owned ? client.options.retryStrategy?.(1) : undefined;
+    if (typeof pause !== 'number') state.settle();
+    else this.revival = setTimer(() => void client.connect().catch(() => undefined), pause);
+  };
 }

@@ -9,6 +9,7 @@ import {
 import type { Subscription } from '../../../store/lock-store.js';
 import { listen } from '../connection/client-events.js';
 import type { ClusterConnection } from '../connection/cluster-connection.js';
+import { isOpen } from '../connection/connection-stage.js';
 import { PAUSE } from '../connection/node-connections.js';
 import type { ServerConnection } from '../connection/connection.js';
 import type { Listener, Subscriptions } from '../connection/deployment.js';
@@ -132,7 +133,7 @@ export class ClusterSubscriber implements Subscriptions {
       });
       client.once('ready', () => {
         // ioredis 5 becomes ready although the password has been refused.
-        if (!client.stream.writableEnded) this.refused.delete(name);
+        if (isOpen(client)) this.refused.delete(name);
       });
       client.once('end', () => {
         const reason = connection.outage();

@@ -1,0 +1,85 @@
+import { connect } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { AbstractConnector, Redis } from 'ioredis';
+import type { LockEvent } from '../../../lib/index.js';
+import type { RedisServer } from '../../support/redis-server.js';
+import { TcpProxy } from '../../support/tcp-proxy.js';
+import { TestEnvironment } from '../../support/test-environment.js';
+
+const environment = new TestEnvironment();
+let server: RedisServer;
+
+beforeEach(async () => {
+  server = await environment.server();
+});
+
+afterEach(() => environment.end());
+
+describe('A call while its connection is being given up', () => {
+  it('waits for the one that follows', async () => {
+    // Its own commands are refused meanwhile.
+    const client = new Redis(server.url, { enableOfflineQueue: false, lazyConnect: true });
+    environment.add(() => {
+      client.disconnect();
+    });
+    await client.connect();
+    const locks = environment.service({ connection: client });
+    const lease = await locks.acquire('held');
+    client.disconnect(true);
+    const other = await locks.tryAcquire('other');
+    expect(other?.held).toBe(true);
+    await Promise.all([lease.release(), other?.release()]);
+  });
+});
+
+describe('A connector that fails', () => {
+  /** As one that looks the address up itself. */
+  const failing = (failures: number) => {
+    class Failing extends AbstractConnector {
+      connect(): Promise<typeof this.stream> {
+        this.connecting = true;
+        if (failures-- > 0) return Promise.reject(new Error('no address'));
+        this.stream = connect(server.port, '127.0.0.1');
+        return Promise.resolve(this.stream);
+      }
+    }
+    return Failing as never;
+  };
+
+  it('ends no connection for good, and the first call waits for the next one', async () => {
+    const locks = environment.service({ connection: { Connector: failing(3) } });
+    const lease = await locks.tryAcquire('key');
+    expect(lease?.held).toBe(true);
+    const waiting = locks.acquire('key');
+    await lease?.release();
+    await (await waiting).release();
+  });
+
+  it('is reported as an outage, with its reason', async () => {
+    const locks = environment.service({ connection: { Connector: failing(Infinity) } });
+    const events: LockEvent[] = [];
+    locks.events$.subscribe((event) => events.push(event));
+    await expect(locks.tryAcquire('key')).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE' });
+    expect(events).toMatchObject([{ type: 'disconnected', error: { message: 'no address' } }]);
+  });
+});
+
+describe('A connection that is lost before its first answer', () => {
+  const moduleOf = (source: string) => `data:text/javascript,${encodeURIComponent(source)}`;
+  const RESOLVE = `export const resolve = (name, context, next) =>
+    next(name === 'ioredis' ? 'ioredis-5' : name, context);`;
+  const WITH_IOREDIS_5 = `import { register } from 'node:module'; register(${JSON.stringify(moduleOf(RESOLVE))}, ${JSON.stringify(import.meta.url)});`;
+
+  it.each([
+    ['6', ''],
+    ['5', WITH_IOREDIS_5],
+  ])('is followed by another one, of ioredis %s without a look whether it is ready', async (_, preload) => {
+    const proxy = await TcpProxy.start(server.port);
+    environment.add(() => proxy.stop());
+    proxy.cutAfterReplyBytes(0);
+    const url = { port: proxy.port, host: '127.0.0.1', enableReadyCheck: false };
+    const worker = await environment.worker({ url, preload, build: 'nestjs-distributed-lock' });
+    const { id } = await worker.call<{ id: number }>('acquire', 'key', { waitTime: 30_000 });
+    await worker.call('release', id);
+  });
+});
