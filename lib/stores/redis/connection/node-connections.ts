@@ -1,6 +1,7 @@
 import type { Cluster, Redis } from 'ioredis';
 import { monotonicTime, sleep } from '../../../runtime/runtime.js';
 import type { ConnectionChange } from '../../../store/store-health.js';
+import { isOpen } from './connection-stage.js';
 import { ConnectionState } from './connection-state.js';
 import { ServerConnection } from './connection.js';
 import { NotConnected } from './redis-errors.js';
@@ -44,8 +45,8 @@ export class NodeConnections {
   /** Of several connections to one node, the one that the client uses now. */
   to(key: string): ServerConnection | undefined {
     const known = this.connections.get(key);
-    if (known !== undefined && isAlive(known.client.status)) return known;
-    const client = this.client.nodes().find((node) => keyOf(node) === key && isAlive(node.status));
+    if (known !== undefined && serves(known.client)) return known;
+    const client = this.client.nodes().find((node) => keyOf(node) === key && serves(node));
     // After `detach` nothing would stop listening to a node of the application's client.
     if (client === undefined || this.closed) return undefined;
     known?.detach();
@@ -59,7 +60,8 @@ export class NodeConnections {
   /** A connection to the node could not be made. */
   failed(node: string, error: unknown): void {
     // A node that lets this client in may still refuse to list the slots.
-    if (this.connections.get(node)?.client.status !== 'ready') this.stateOf(node).failed(error);
+    const client = this.connections.get(node)?.client;
+    if (client === undefined || !isOpen(client)) this.stateOf(node).failed(error);
   }
 
   /** If nodes come back under other addresses, as on Kubernetes, more and more of them have left. */
@@ -147,6 +149,9 @@ export class NodeConnections {
 }
 
 const keyOf = ({ options: { host, port } }: Redis): string => `${String(host)}:${String(port)}`;
+
+/** There is a connection to the node, or one is being made. ioredis 5 leaves one that has ended `ready` for ever. */
+const serves = (node: Redis): boolean => isOpen(node) || (node.status !== 'ready' && isAlive(node.status));
 
 /** A cluster that the application has disconnected may stay at `close`, without ever reaching `end`. */
 export const isAlive = (status: string): boolean => !['disconnecting', 'close', 'end'].includes(status);
