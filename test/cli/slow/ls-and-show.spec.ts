@@ -30,7 +30,9 @@ beforeAll(async () => {
 
 afterAll(() => environment.end());
 
-const at = (...args: string[]) => call([...args, '--url', server.url]);
+/** Patient: a busy machine may take seconds for an answer. */
+const PATIENT = ['--timeout', '60s'];
+const at = (...args: string[]) => call([...args, '--url', server.url, ...PATIENT]);
 
 describe('ls', () => {
   it('lists kind, holders and waiters of each lock, by name, and escapes what moves a cursor', async () => {
@@ -53,7 +55,7 @@ describe('ls', () => {
     const service = environment.service({ connection: own.url });
     for (const name of ['a:1', 'a:2', 'a:3']) await service.acquire(name);
     const list = async (limit: string) => {
-      const { stdout } = await call(['ls', '--limit', limit, '--json', '--url', own.url]);
+      const { stdout } = await call(['ls', '--limit', limit, '--json', '--url', own.url, ...PATIENT]);
       const { locks, more } = JSON.parse(stdout) as { locks: unknown[]; more: boolean };
       return [locks.length, more];
     };
@@ -95,7 +97,7 @@ describe('ls', () => {
   });
 
   it('waits for as long as --timeout says, also where a timer cannot', async () => {
-    expect((await at('ls', 'nothing:', '--timeout', '100d')).code).toBe(0);
+    expect((await call(['ls', 'nothing:', '--url', server.url, '--timeout', '100d'])).code).toBe(0);
   });
 
   it('lists nothing where nothing is', async () => {
@@ -140,8 +142,8 @@ describe('show', () => {
     await holder.acquire('--job');
     const { url } = server;
     const [shown, listed] = await Promise.all([
-      call(['show', '--json', '--url', url, '--', '--job']),
-      call(['ls', '--json', '--url', url, '--', '--j']),
+      call(['show', '--json', '--url', url, ...PATIENT, '--', '--job']),
+      call(['ls', '--json', '--url', url, ...PATIENT, '--', '--j']),
     ]);
     expect([shown.code, JSON.parse(shown.stdout)]).toEqual([0, expect.objectContaining({ name: '--job' })]);
     expect(JSON.parse(listed.stdout)).toMatchObject({ locks: [{ name: '--job' }] });
@@ -214,16 +216,17 @@ describe('Where the locks are', () => {
     });
     await locks.acquire('here');
     const host = `127.0.0.1:${String(socket.port)}`;
-    const listing = (...args: string[]) => call(['ls', '--json', ...args], { REDIS_PASSWORD: 'word' });
+    const listing = (...args: string[]) =>
+      call(['ls', '--json', ...PATIENT, ...args], { REDIS_PASSWORD: 'word' });
     const outcomes = await Promise.all([
       listing('--url', `redis://${host}/1`),
-      call(['ls', '--json'], { REDIS_URL: `redis://:word@${host}/1` }),
+      call(['ls', '--json', ...PATIENT], { REDIS_URL: `redis://:word@${host}/1` }),
       listing('--url', `unix://${socketPath}?db=1`),
     ]);
     expect(outcomes.map(({ code, stdout }) => [code, stdout.includes('"here"')])).toEqual(
       outcomes.map(() => [0, true]),
     );
-    const wrong = await call(['ls', '--url', `redis://user:secret@${host}`]);
+    const wrong = await call(['ls', ...PATIENT, '--url', `redis://user:secret@${host}`]);
     expect([wrong.code, wrong.stderr]).toEqual([
       69,
       expect.stringMatching(/^nestjs-distributed-lock: Redis cannot be used: .*WRONGPASS.*\n$/),
@@ -248,7 +251,7 @@ describe('Where the locks are', () => {
     for (const [options, args] of ways) {
       const name = args[0] ?? '';
       await environment.service(options).acquire(name);
-      const { code, stdout } = await call(['ls', '--json', ...args]);
+      const { code, stdout } = await call(['ls', '--json', ...PATIENT, ...args]);
       expect([name, code, stdout]).toEqual([name, 0, expect.stringContaining(`"${name}"`)]);
     }
     const unreachable = await call([

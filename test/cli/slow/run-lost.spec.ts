@@ -63,7 +63,7 @@ describe('run, and a lock that is lost or asked for', () => {
     const stubborn = shell('taken:too', STUBBORN, '--lease', '9s');
     await Promise.all([says(polite, 'pid'), says(stubborn, 'beat')]);
     await Promise.all([isKnown(locks, 'taken'), isKnown(locks, 'taken:too')]);
-    const args = ['--url', server.url, '--force', '--yes', '--reason', 'repair'];
+    const args = ['--url', server.url, '--timeout', '60s', '--force', '--yes', '--reason', 'repair'];
     const [first, second] = await Promise.all([
       call(['release', 'taken', ...args]),
       call(['release', 'taken:too', ...args, '--json']),
@@ -86,7 +86,7 @@ describe('run, and a lock that is lost or asked for', () => {
     running.child.stderr?.destroy();
     await says(running, 'beat');
     await isKnown(locks, 'unread');
-    await call(['release', 'unread', '--url', server.url, '--force', '--yes']);
+    await call(['release', 'unread', '--url', server.url, '--timeout', '60s', '--force', '--yes']);
     const { code, stdout } = await running.ended;
     const survived = isRunning(pidIn(stdout));
     if (survived) process.kill(pidIn(stdout), 'SIGKILL');
@@ -103,7 +103,7 @@ describe('run, and a lock that is lost or asked for', () => {
     shown.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
     await until(() => stdout.includes('pid') && stdout.includes('reader'));
     await isKnown(locks, 'full');
-    await call(['release', 'full', '--url', server.url, '--force', '--yes']);
+    await call(['release', 'full', '--url', server.url, '--timeout', '60s', '--force', '--yes']);
     const pid = pidIn(stdout);
     await until(() => !isRunning(pid)).finally(() => process.kill(pidIn(stdout, 'reader'), 'SIGKILL'));
     await once(shown, 'close');

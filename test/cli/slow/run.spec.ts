@@ -58,7 +58,9 @@ describe('run', () => {
       const bare = environment.service({ connection: server.url, keyPrefix: '' });
       await bare.using('bare', async () => {
         expect(await runs('bare', [...prefix, '--wait', '0'], 'true').ended).toMatchObject({ code: 75 });
-        expect((await call(['ls', 'bare', ...prefix, '--url', server.url])).stdout).toMatch(/^bare +lock/m);
+        expect(
+          (await call(['ls', 'bare', ...prefix, '--url', server.url, '--timeout', '60s'])).stdout,
+        ).toMatch(/^bare +lock/m);
       });
     },
   );

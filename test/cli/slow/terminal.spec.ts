@@ -40,9 +40,9 @@ describe('Output', () => {
   it('fits the terminal, and has colour there only, and not with NO_COLOR', async () => {
     const env = { REDIS_URL: server.url };
     const [narrow, plain, piped] = [
-      await call(['ls'], env, 80),
-      await call(['ls'], { ...env, NO_COLOR: '1' }, 80),
-      await call(['ls'], env),
+      await call(['ls', '--timeout', '60s'], env, 80),
+      await call(['ls', '--timeout', '60s'], { ...env, NO_COLOR: '1' }, 80),
+      await call(['ls', '--timeout', '60s'], env),
     ];
     for (const { stdout } of [narrow, plain])
       for (const line of stdout.replace(/\u001b\[\d+m/g, '').split('\n'))

@@ -57,7 +57,7 @@ afterAll(async () => {
     url = `rediss://127.0.0.1:${String(port)}`;
   });
 
-  const at = (...args: string[]) => call(['ls', '--json', '--url', url, ...args]);
+  const at = (...args: string[]) => call(['ls', '--json', '--timeout', '60s', '--url', url, ...args]);
   const own = () => ['--cert', file('client.crt'), '--key', file('client.key')];
 
   it('trusts the authority of --cacert, and shows the certificate of --cert', async () => {
