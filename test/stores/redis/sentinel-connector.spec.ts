@@ -22,6 +22,8 @@ type Emit = (type: string, error: Error) => void;
 class Base {
   stream: object | undefined;
   disconnected = 0;
+  watching = 0;
+  connecting = false;
   emit: Emit = () => undefined;
   sentinelIterator = {
     sentinels: SENTINELS,
@@ -52,12 +54,18 @@ class Base {
     return Promise.resolve(answers.get(sentinel) ?? null);
   }
 
+  initFailoverDetector(): void {
+    this.watching++;
+  }
+
   connect(emit: Emit): Promise<object> {
+    this.connecting = true;
     this.emit = emit;
     return Promise.resolve({});
   }
 
   disconnect(): void {
+    this.connecting = false;
     this.disconnected++;
   }
 }
@@ -190,6 +198,16 @@ it('compares with connections that watch, for a master alone, and once for sever
   watch(replica);
   await settle();
   expect(asked).toEqual([]);
+});
+
+it('begins to watch unless the connection has been given up before it was made', async () => {
+  const connector = made();
+  await connector.connect(() => undefined);
+  connector.initFailoverDetector();
+  expect(connector.watching).toBe(1);
+  connector.disconnect();
+  connector.initFailoverDetector();
+  expect(connector.watching).toBe(1);
 });
 
 it('asks in the order of the options where the sentinel is not among them any more', async () => {

@@ -5,6 +5,7 @@ type Connector = NonNullable<RedisOptions['Connector']>;
 type Emit = Parameters<SentinelConnector['connect']>[0];
 type Sentinel = Partial<Address>;
 type Open = (sentinel: Sentinel, options?: RedisOptions) => Redis;
+type Watch = () => Promise<void>;
 type Resolve = (sentinel: Sentinel) => Promise<Address | null>;
 interface Iterator {
   next(): { done: boolean; value?: Sentinel };
@@ -15,7 +16,7 @@ interface Iterator {
 const CLOSED = /Connection is closed\.$/;
 
 /**
- * The connector of ioredis, with two additions.
+ * The connector of ioredis, with three additions.
  *
  * It listens to the errors of its own connections to sentinels. ioredis has no such listener on the connections that watch
  * for a failover, so each dead sentinel writes a stack to stderr with every connection. Of a sentinel that cannot be reached,
@@ -24,6 +25,8 @@ const CLOSED = /Connection is closed\.$/;
  * It asks for the master each time that such a connection begins to watch. ioredis only waits for the message of the
  * next failover. One that came while no connection watched would never be noticed: a former master that lives on, cut off
  * from the sentinels only, would go on granting locks that the new one grants, too.
+ *
+ * It watches for no failover over a connection that has been given up before it was made. Nothing would end that watch.
  */
 function listeningConnector(Base: typeof SentinelConnector): Connector {
   class Listening extends Base {
@@ -38,8 +41,9 @@ function listeningConnector(Base: typeof SentinelConnector): Connector {
       super(options);
       const open: unknown = Reflect.get(this, 'connectToSentinel');
       const resolve: unknown = Reflect.get(this, 'resolve');
+      const watch: unknown = Reflect.get(this, 'initFailoverDetector');
       // Internal methods of ioredis. If a version has them under other names, the connector works as without this class.
-      if (typeof open !== 'function' || typeof resolve !== 'function') return;
+      if (![open, resolve, watch].every((method) => typeof method === 'function')) return;
       this.ask = (sentinel) => (resolve as Resolve).call(this, sentinel);
       const { disconnectTimeout, role } = options;
       Reflect.set(this, 'connectToSentinel', (...[sentinel, others]: Parameters<Open>) => {
@@ -55,6 +59,9 @@ function listeningConnector(Base: typeof SentinelConnector): Connector {
         const address = await (resolve as Resolve).call(this, sentinel);
         this.address = address ?? undefined;
         return address;
+      });
+      Reflect.set(this, 'initFailoverDetector', async () => {
+        if (this.connecting) await (watch as Watch).call(this);
       });
     }
 

@@ -235,6 +235,25 @@ describe('One dead sentinel among live ones', () => {
   });
 });
 
+it('A process that shuts down while it connects to the master ends', async () => {
+  const { port } = await deployment.master();
+  // The name of the master is found only when the service is closed.
+  const program = `
+    let closed;
+    const lookup = async (name, { all }, found) => {
+      await (closed ??= locks.onApplicationShutdown());
+      if (all) found(null, [{ address: '127.0.0.1', family: 4 }]);
+      else found(null, '127.0.0.1', 4);
+    };
+    const natMap = () => ({ host: 'master', port: ${String(port)}, lookup });
+    const unchecked = { protocol: 2, enableReadyCheck: false };
+    const connection = { ...${JSON.stringify(deployment.connection)}, ...unchecked, natMap, updateSentinels: false };
+    const locks = new LockService({ connection });
+    console.log(await locks.tryAcquire('key').catch(({ code }) => code));
+  `;
+  expect(await runProgram(program, { patience: 30_000 })).toBe('LOCK_CLOSED');
+});
+
 it('A process whose sentinels cannot be reached ends when it has shut down', async () => {
   const url = { sentinels: [{ host: '127.0.0.1', port: DEAD_PORT }], name: 'mymaster' };
   const worker = await Worker.start({ url });
