@@ -183,6 +183,10 @@ it.each([
   ['waitTimes', 'waitTime'],
   ['renewed', 'renew'],
   ['singal', 'signal'],
+  ['rnw', 'renew'],
+  ['renewAutomatically', 'renew'],
+  ['minHold', 'minHoldTime'],
+  ['xyz', undefined],
   ['ttl', undefined],
   ['', undefined],
 ])('%p: names the option that was probably meant, %s', async (name, meant) => {

@@ -27,7 +27,6 @@ const SPECS: readonly [folder: string, stages: readonly (readonly string[])[]][]
   [
     'lib/client/holding/late-result',
     [
-      ['test/client/late-result'],
       ['test/nest/(late-results|own-answer|decorator-observable|interceptor)'],
       LOCKS,
     ],
@@ -50,7 +49,7 @@ const SPECS: readonly [folder: string, stages: readonly (readonly string[])[]][]
     [
       REDIS,
       QUEUE,
-      ['test/stores/redis/(replica-reads|states|inspect|health-trial|foreign|kind-at|queue-life|fencing)'],
+      ['test/stores/redis/(replica-reads|states|inspect|health-trial|foreign|hand-over|queue-life|fencing)'],
       ['test/queue/order'],
     ],
   ],

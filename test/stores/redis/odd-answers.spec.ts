@@ -1,20 +1,18 @@
 import { describe, expect, it } from '@jest/globals';
-import { RESERVED } from '../../../lib/store/lock-store.js';
+import { type QueueTerms, RESERVED } from '../../../lib/store/lock-store.js';
 import { AcquireCommands } from '../../../lib/stores/redis/commands/acquire-commands.js';
 import type { Receipt } from '../../../lib/stores/redis/commands/command.js';
 import { Confirmations } from '../../../lib/stores/redis/commands/confirmations.js';
 import { inspect, ownersOn } from '../../../lib/stores/redis/commands/inspection.js';
 import { Listing } from '../../../lib/stores/redis/commands/listing.js';
-import { nodeHealth } from '../../../lib/stores/redis/health/node-health.js';
 import { Periods } from '../../../lib/stores/redis/commands/periods.js';
-import { NODE_OF_CLUSTER } from '../../../lib/stores/redis/connection/redis-errors.js';
 import { ReleaseRequests } from '../../../lib/stores/redis/commands/release-requests.js';
 import { Renewals } from '../../../lib/stores/redis/commands/renewals.js';
 import { Replication, replicationTerms } from '../../../lib/stores/redis/commands/replication.js';
 import { ScriptCalls } from '../../../lib/stores/redis/commands/script-calls.js';
 import * as scripts from '../../../lib/stores/redis/commands/script.js';
 import { subscribersOf } from '../../../lib/stores/redis/messages/subscribers.js';
-import { FULL, Trial } from '../../../lib/stores/redis/health/trial.js';
+import { ReleaseCommands } from '../../../lib/stores/redis/commands/release-commands.js';
 import { ScriptedDeployment, ScriptedServer } from '../../doubles/scripted-deployment.js';
 import { errorReply } from '../../doubles/replies.js';
 
@@ -244,145 +242,6 @@ describe('The names of locks on several servers', () => {
     await expect(
       new Listing(none, callsOf(none), '').names({ prefix: '', cursor: undefined }),
     ).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE' });
-  });
-});
-
-describe('The health of a server', () => {
-  const server = (info: string, ping: unknown = 'PONG', time: unknown = ['1700000000', '500000']) =>
-    new ScriptedServer('a:1', ([command]) =>
-      command === 'info' ? `redis_version:7.2.4\r\n${info}` : command === 'ping' ? ping : time,
-    );
-  const alive = (isAlive: boolean) => ({
-    obstacle: () => Promise.resolve(isAlive ? undefined : new Error('gone')),
-  });
-  const UP = Promise.resolve({ status: 'up', error: undefined } as const);
-
-  it('is up, with what it tells', async () => {
-    const health = await nodeHealth(server('run_id:abc\r\n'), alive(true), UP, false);
-    expect(health).toMatchObject({ node: 'a:1', status: 'up', error: undefined, subscriber: true });
-    expect(health).toMatchObject({ version: '7.2.4', runId: 'abc', latency: expect.any(Number) });
-    expect(health.latency).toBeGreaterThanOrEqual(0);
-    expect((health.clockOffset ?? NaN) + Date.now()).toBeLessThan(1_700_000_000_500 + 60_000);
-    expect((health.clockOffset ?? NaN) + Date.now()).toBeGreaterThan(1_700_000_000_500 - 60_000);
-    expect(Object.keys(health)).not.toContain('full');
-  });
-
-  it('is down where it does not answer, whatever else is known', async () => {
-    const health = await nodeHealth(gone('a:1'), alive(false), UP, false);
-    expect(health).toMatchObject({
-      status: 'down',
-      error: 'connect ECONNREFUSED',
-      latency: undefined,
-      clockOffset: undefined,
-    });
-  });
-
-  it('is up where it answers that the user may not send PING', async () => {
-    const health = await nodeHealth(server('', errorReply('NOPERM no')), undefined, undefined, false);
-    expect(health).toMatchObject({ status: 'up', latency: expect.any(Number), subscriber: undefined });
-  });
-
-  it('is down where it takes no writes, and where no lock can be taken', async () => {
-    const replica = await nodeHealth(server('role:slave\r\n'), undefined, UP, false);
-    expect(replica).toMatchObject({ status: 'down', error: expect.stringContaining('replica') });
-    const failed = Promise.resolve({ status: 'down', error: 'no' } as const);
-    expect(await nodeHealth(server(''), undefined, failed, false)).toMatchObject({
-      status: 'down',
-      error: 'no',
-    });
-  });
-
-  it('is down where it is a node of a cluster, unless the others are known', async () => {
-    const node = server('cluster_enabled:1\r\n');
-    expect(await nodeHealth(node, undefined, UP, false)).toMatchObject({
-      status: 'down',
-      error: NODE_OF_CLUSTER,
-    });
-    expect(await nodeHealth(node, undefined, UP, true)).toMatchObject({ status: 'up' });
-  });
-
-  it('is degraded where it is full, or part of the work is refused, or messages do not come through', async () => {
-    const full = 'maxmemory:1\r\nused_memory:2\r\nmaxmemory_policy:noeviction\r\n';
-    expect(await nodeHealth(server(full), alive(true), UP, false)).toMatchObject({
-      status: 'degraded',
-      error: FULL.error,
-    });
-    const part = Promise.resolve({ status: 'degraded', error: 'part' } as const);
-    expect(await nodeHealth(server(''), alive(false), part, false)).toMatchObject({
-      status: 'degraded',
-      error: 'part',
-    });
-    expect(await nodeHealth(server(''), alive(false), UP, false)).toMatchObject({
-      status: 'degraded',
-      error: expect.stringContaining('messages do not come through'),
-    });
-  });
-});
-
-describe('A trial', () => {
-  const trial = (answer: unknown, parts: ConstructorParameters<typeof ScriptedDeployment>[0] = {}) => {
-    const server = new ScriptedServer('a:1');
-    const deployment = new ScriptedDeployment({ servers: [server], run: () => answer, ...parts });
-    const calls = callsOf(deployment);
-    const made = new Trial(deployment, calls, undefined);
-    return { deployment, server, at: () => made.at(server) };
-  };
-
-  it('shows that all can be done', async () => {
-    expect(await trial([]).at()).toEqual({ status: 'up', error: undefined });
-  });
-
-  it('shows what cannot be done, once for each reason', async () => {
-    const lacks = ['PUBLISH', 'NOPERM no', 'PUBLISH', 'NOPERM no', 'HSET', 'NOPERM other'];
-    expect(await trial(lacks).at()).toEqual({
-      status: 'degraded',
-      error: 'it cannot send messages of releases, so waiters poll: PUBLISH: NOPERM no; HSET: NOPERM other',
-    });
-    expect(await trial(['HSET', 'NOPERM no']).at()).toEqual({
-      status: 'degraded',
-      error: 'some operations on locks are refused: HSET: NOPERM no',
-    });
-  });
-
-  it.each([
-    ['memory is full', errorReply('OOM command not allowed'), FULL],
-    ['the server is away', AWAY, { status: 'down', error: 'connect ECONNREFUSED' }],
-    ['the answer is none', 'QUEUED', { status: 'down', error: expect.stringContaining('"QUEUED"') }],
-  ])('shows that no lock can be taken where %s', async (_, answer, finding) => {
-    expect(await trial(answer).at()).toEqual(finding);
-  });
-
-  it('takes a lock of each node of a cluster, and finds another when its slot has moved', async () => {
-    let slot = 3;
-    const found = (key: string) => key.includes(`{${String(slot)}}`);
-    const { deployment, server, at } = trial([], {
-      isCluster: true,
-      nodeOf: (key) => (found(key) ? server : undefined),
-    });
-    await at();
-    slot = 5;
-    await at();
-    await at();
-    expect(deployment.runs.map(({ keys }) => /\{\d+\}/.exec(keys[0] ?? '')?.[0])).toEqual([
-      '{3}',
-      '{5}',
-      '{5}',
-    ]);
-  });
-
-  it('looks for no name at a node to which no connection leads', async () => {
-    const asked: string[] = [];
-    const nodeOf = (key: string) => void asked.push(key);
-    const { server, at } = trial(AWAY, { isCluster: true, nodeOf });
-    server.isDown = true;
-    expect(await at()).toEqual({ status: 'up', error: undefined });
-    expect(asked).toEqual([]);
-  });
-
-  it('takes none at a master without slots', async () => {
-    const { deployment, at } = trial(AWAY, { isCluster: true, nodeOf: () => undefined });
-    expect(await at()).toEqual({ status: 'up', error: undefined });
-    expect(deployment.runs).toEqual([]);
   });
 });
 
@@ -634,5 +493,33 @@ describe('An acquisition', () => {
     expect(unwanted()).toEqual([false, true, true]);
     answers[2]?.(3);
     await other;
+  });
+});
+
+describe('A release that is answered over another connection', () => {
+  const PLAIN = { kind: 'lock', mode: 'exclusive', capacity: 1 } as const;
+  const releasing = (answer: (script: scripts.Script) => unknown) => {
+    const deployment: ScriptedDeployment = new ScriptedDeployment({
+      run: ({ script }) => {
+        deployment.generation++;
+        return answer(script);
+      },
+    });
+    return new ReleaseCommands(deployment, callsOf(deployment), { takeBack: () => undefined });
+  };
+
+  it.each([1, 0, -1])('counts as done, for a copy of it may have come before: %d', async (answer) => {
+    const commands = releasing((script) => (script === scripts.releaseAll ? [answer, answer] : answer));
+    const release = (name: string, queue?: QueueTerms) => commands.release({ name, owner: 'one:1', queue });
+    expect(await release('a')).toBe('released');
+    expect(await release('a', { ...PLAIN, kind: 'fair' })).toBe('released');
+    const all = commands.together(() => [release('a', PLAIN), release('b', PLAIN)]);
+    expect(await Promise.all(all)).toEqual(['released', 'released']);
+  });
+
+  it('counts as done as well where the next owner goes with it', async () => {
+    const next = { owner: 'one:2', leaseTime: 5_000 };
+    const passed = releasing(() => [-1, 17, 0]).passOn({ name: 'a', owner: 'one:1' }, next);
+    expect(await passed).toMatchObject({ released: 'released' });
   });
 });

@@ -1,4 +1,6 @@
 import { afterEach, expect, it } from '@jest/globals';
+import type { LockModuleOptions } from '../../../lib/index.js';
+import { createStore } from '../../support/store.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 import { until } from '../../scenarios/until.js';
 
@@ -25,4 +27,17 @@ it.each(['held', 'waited for'])('a name that is %s as another kind says so at a 
   });
   await fair.release();
   await (await next).release();
+});
+
+it('there is no hand-over where replicas have to confirm each grant', async () => {
+  const settings = { keyPrefix: 'lock:', leaseTime: 30_000 };
+  const connection = 'redis://127.0.0.1:1';
+  const has = async (options: LockModuleOptions) => {
+    const store = createStore(options, settings);
+    const found = store.queues?.handOver !== undefined;
+    await store.close();
+    return found;
+  };
+  const replication = { replicas: 1 };
+  expect([await has({ connection }), await has({ connection, replication })]).toEqual([true, false]);
 });
