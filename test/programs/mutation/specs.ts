@@ -26,10 +26,7 @@ const SPECS: readonly [folder: string, stages: readonly (readonly string[])[]][]
   ['lib/client/waiting/acquisition', [CORE, LOCKS, MEMORY, QUEUE, LONG_HOLDS]],
   [
     'lib/client/holding/late-result',
-    [
-      ['test/nest/(late-results|own-answer|decorator-observable|interceptor)'],
-      LOCKS,
-    ],
+    [['test/nest/(late-results|own-answer|decorator-observable|interceptor)'], LOCKS],
   ],
   ['lib/client/waiting/tombstones', [['test/client/parts']]],
   ['lib/client/deadlock/', [['test/client/deadlock/'], ['test/scenarios/standing-deadlock'], CORE, LOCKS]],

@@ -74,13 +74,6 @@ function byHand() {
 }
 
 describe('A call of a script', () => {
-
-
-
-
-
-
-
   it('by ASKING leaves in one piece with that', async () => {
     const { client, ask } = open(([command]) => (command === 'asking' ? 'OK' : 17));
     expect(await ask('a', { asking: true })).toBe(17);
@@ -152,9 +145,6 @@ describe('A script that the server does not know', () => {
   const forgetful = (command: readonly unknown[]) =>
     command[0] === 'evalsha' ? NO_SCRIPT : numbers(command);
 
-
-
-
   it('is no proof that nothing was taken after a lost connection: the first copy may have been carried out', async () => {
     const { client, ask, state } = open(forgetful);
     const acquisition = { unwanted: false };
@@ -172,7 +162,6 @@ describe('A script that the server does not know', () => {
     await expect(asked).rejects.toBe(AWAY);
     expect(client.sent).toHaveLength(1);
   });
-
 });
 
 describe('The answer to a call', () => {
