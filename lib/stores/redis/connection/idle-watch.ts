@@ -17,7 +17,7 @@ const SILENCE = 250;
  */
 export class IdleWatch {
   private askedAt = -Infinity;
-  /** Commands whose answers the server may hold back. While there is one, the connection is not idle. */
+  /** Commands whose answers the server may hold back. While there is one, its silence says nothing. */
   private underway = 0;
   private timer: NodeJS.Timeout | undefined;
   private bytesRead = 0;
@@ -60,9 +60,8 @@ export class IdleWatch {
     });
   }
 
-  /** As `asked`, for a command whose answer the server may hold back. */
+  /** For a command whose answer the server may hold back. Another command comes before it, and is watched. */
   async during<T>(answer: () => Promise<T>): Promise<T> {
-    this.asked();
     this.underway++;
     try {
       const reply = await answer();

@@ -108,6 +108,24 @@ describe('replication', () => {
       await expect(lockOf(locks).acquire()).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
   });
 
+  it('a connection on which WAIT is held back is not taken for one that was dropped while it was idle', async () => {
+    const proxy = await TcpProxy.start(master.port);
+    environment.add(() => proxy.stop());
+    const replication = { replicas: 1, timeout: 1_200 };
+    const locks = service({ connection: proxy.url, replication });
+    const events: string[] = [];
+    locks.events$.subscribe(({ type }) => events.push(type));
+    await (await locks.acquire('key')).release();
+    replica.freeze();
+    // The acquisition takes so long that the connection counts as idle when WAIT follows it.
+    proxy.replyDelay(400);
+    await sleep(500);
+    await expect(locks.tryAcquire('key')).rejects.toMatchObject({ cause: { name: 'TooFewReplicas' } });
+    replica.thaw();
+    proxy.replyDelay(0);
+    expect(events).not.toContain('disconnected');
+  });
+
   it.each(KINDS)('a %s is taken back at once where WAIT is refused', async (_, lockOf) => {
     await master.client().acl('SETUSER', 'locks', 'on', '>word', '~*', '&*', '+@all', '-wait');
     const connection = `redis://locks:word@127.0.0.1:${String(master.port)}`;
