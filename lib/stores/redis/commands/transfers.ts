@@ -21,11 +21,13 @@ export class Transfers {
   transfer(request: TransferRequest): Promise<TransferReply> {
     const { name, next } = request;
     const { queued } = this.calls.keys(name);
-    const [script, args] = this.scriptFor(request);
     return this.confirmations.confirmed(name, (receipt) =>
-      this.acquiring.guarded(next, [name], async (acquisition) =>
-        transferReply(await this.connection.run(script, queued, args, acquisition, receipt)),
-      ),
+      this.acquiring.guarded(next, [name], async (acquisition) => {
+        // It may be the first command, and names the channel of the release.
+        if (this.connection.isCluster) await this.connection.learnSharding();
+        const [script, args] = this.scriptFor(request);
+        return transferReply(await this.connection.run(script, queued, args, acquisition, receipt));
+      }),
     );
   }
 

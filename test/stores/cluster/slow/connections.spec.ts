@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { Cluster } from 'ioredis';
+import { Cluster, Redis } from 'ioredis';
 import { Cluster as OlderCluster } from 'ioredis-5';
 import {
   LockUnavailableError,
@@ -313,6 +313,21 @@ describe('A cluster of our own', () => {
     await lease.release();
     await (await waiting).release();
     await until(() => events.some((event) => event.type === 'reconnected' && event.node === node));
+  });
+
+  it('tells listeners to sharded messages also by its very first command', async () => {
+    const ticket = await (await owned().acquire('resumed')).handOver({ within: 3 * LONG });
+    const master = await cluster.masterOf(await cluster.slotOf('lock:resumed'));
+    const listener = new Redis(master.url);
+    environment.add(() => {
+      listener.disconnect();
+    });
+    await listener.ssubscribe('redisson_lock__channel:{lock:resumed}');
+    const told = once(listener, 'smessage');
+    // The lock ends sooner now than those that wait have been told.
+    const lease = await owned().resume(ticket);
+    expect(await told).toEqual(['redisson_lock__channel:{lock:resumed}', '0']);
+    await lease.release();
   });
 
   it('renews over the next connection where the last one has just been lost', async () => {
