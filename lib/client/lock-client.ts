@@ -56,14 +56,12 @@ export class LockClient {
   readonly plainTerms: Pick<LockTerms, 'queue' | 'ownWriteHold'>;
   private sequence = 0;
   private readonly onEnd = (tenure: Tenure): void => {
-    const queue = this.tenures.queueOf(tenure);
     this.tenures.remove(tenure);
     this.watchdog.forget(tenure);
     this.holdWatch.ended();
-    this.acquisitions.ended(tenure);
     // After a failover, the new primary may still have the queue entry.
     if (tenure.stood) this.acquisitions.departed({ ...this.returns.requestOf(tenure), keepFor: undefined });
-    queue?.ended(tenure);
+    tenure.local?.ended(tenure);
     // A closed client leaves its locks in the store until their leases end.
     if (tenure.loss !== undefined && this.state !== 'closed') this.returns.lost(tenure);
     this.onLeft?.();
@@ -136,16 +134,9 @@ export class LockClient {
         for (const user of this.tenures.users()) user.onLongHold?.();
       },
     );
-    this.acquisitions = new Acquisitions(
-      this.releaser,
-      () => {
-        this.labels.keep();
-      },
-      (tenure) => {
-        // If the store does not answer, the watchdog asks again in its next round.
-        void this.look(tenure).catch(() => undefined);
-      },
-    );
+    this.acquisitions = new Acquisitions(this.releaser, () => {
+      this.labels.keep();
+    });
     this.releaseRequests = new ReleaseRequests(this);
     this.returns = new Returns(this);
     this.plainTerms = {
@@ -229,7 +220,6 @@ export class LockClient {
     return origins.map((origin, index) => {
       const queue = this.callers.queueOf(names[index] ?? '');
       const tenure = this.open(queue, request.terms, origin);
-      queue.adopt(tenure);
       return this.begin(tenure);
     });
   }
@@ -254,7 +244,7 @@ export class LockClient {
   release(tenure: Tenure): Promise<LockLostError | undefined> {
     if (!tenure.held) return Promise.resolve(tenure.loss);
     const { user, label } = tenure;
-    const released = this.tenures.queueOf(tenure)?.release(tenure) ?? Promise.resolve(undefined);
+    const released = tenure.local?.release(tenure) ?? Promise.resolve(undefined);
     return released.then((reason = 'released') => {
       if (reason === 'released') return undefined;
       const { name, owner, forced } = tenure;
@@ -333,7 +323,6 @@ export class LockClient {
     const local = this.callers.queueFor({ name, queue });
     const origin = { owner: next, grantedAt, leaseTime: granted, fencingToken, queue: wanted };
     const tenure = this.open(local, terms, { ...origin, doubtful: isDoubtful });
-    if (queue === undefined) local.adopt(tenure);
     return { tenure: this.begin(tenure), date };
   }
 
@@ -436,13 +425,35 @@ export class LockClient {
 
   /** Opens the tenure that a grant of the store begins. */
   open(queue: LocalQueue, terms: LeaseTerms, origin: TenureOrigin): Tenure {
-    const { name, ownWriteHold, queue: asked } = queue.terms;
+    const { name, ownWriteHold } = queue.terms;
     const tenure = new Tenure(name, terms, origin, this.onEnd, this.setTimer);
-    this.tenures.add(tenure, queue);
+    tenure.local = queue;
+    const isInTheWay = ({ isExclusive, owner }: Tenure) => isExclusive && owner !== ownWriteHold;
+    const former = this.tenures.of(name).find(isInTheWay);
+    this.tenures.add(tenure);
     this.watchdog.watch(tenure, origin.grantedAt);
     this.holdWatch.begun(tenure);
     this.releaseRequests.begun(tenure);
-    if (asked !== undefined && asked !== PLAIN_QUEUE) this.acquisitions.begun(tenure, ownWriteHold);
+    if (former !== undefined && former.fencingToken > tenure.fencingToken) this.turnDown(tenure, former);
+    else {
+      queue.adopt(tenure);
+      former?.lose('taken');
+    }
     return tenure;
+  }
+
+  /**
+   * Ends a tenure that no caller uses yet. If the store has granted two holds that exclude each other, one of them is
+   * gone. Answers may arrive in another order than the grants, so the hold with the greater token is the later grant.
+   * If the store has lost its tokens and its clock was set back, the former hold is the one that is gone, so the store
+   * is asked about it.
+   */
+  private turnDown(tenure: Tenure, former: Tenure): void {
+    const { name, owner, terms, fencingToken, queue } = tenure;
+    const { leaseTime } = terms;
+    tenure.lose('taken');
+    void this.releaser.release({ name, owner, leaseTime, fencingToken, queue }, now() + leaseTime);
+    // If the store does not answer, the watchdog asks again in its next round.
+    void this.look(former).catch(() => undefined);
   }
 }

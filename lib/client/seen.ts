@@ -1,21 +1,13 @@
-import { oldestBeyond } from '../store/oldest-beyond.js';
+import { LastEntries } from './last-entries.js';
 
 /** Remembers the last 1,000 keys. */
-export class Seen {
-  private readonly keys = new Set<string>();
-
-  has(key: string): boolean {
-    return this.keys.has(key);
+export class Seen extends LastEntries<string, true> {
+  constructor() {
+    super(1_000);
   }
 
   /** @returns whether the key is new */
   add(key: string): boolean {
-    if (this.keys.has(key)) return false;
-    this.keys.add(key);
-    const oldest = oldestBeyond(MOST, this.keys);
-    if (oldest !== undefined) this.keys.delete(oldest);
-    return true;
+    return !this.has(key) && this.set(key, true).has(key);
   }
 }
-
-const MOST = 1_000;

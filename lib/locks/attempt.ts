@@ -1,8 +1,8 @@
 import { msUntil, now } from '../client/holding/deadline.js';
 import type { Tenure } from '../client/holding/tenure.js';
+import { untilGivenBack } from '../client/waiting/answer-within.js';
 import { asError, type Busy } from '../client/waiting/waiting.js';
 import { type AcquireCall, termsOf } from './call.js';
-import { untilGivenBack } from './giving-back.js';
 import { endedMeanwhile } from './multi/lease-group.js';
 import type { PlainLock } from './plain-lock.js';
 import type { OwnLease } from './own-lease.js';
@@ -165,7 +165,7 @@ export class Attempt {
     const released = first.client.together(() =>
       Promise.all([...taken].map(([{ client }, tenure]) => client.release(tenure))),
     );
-    await untilGivenBack(released, this.call.until, this.call.signal);
+    await untilGivenBack(released, this.call);
   }
 
   private callFor({ client }: StoreLock, waitTime: number): AcquireCall {

@@ -1,7 +1,7 @@
 import { type Captured, siteOf } from '../client/scope/call-site.js';
 import { now } from '../client/holding/deadline.js';
 import { releasedError } from '../client/holding/tenure.js';
-import { untilAborted } from '../client/waiting/until-aborted.js';
+import { answerWithin } from '../client/waiting/answer-within.js';
 import { assertKnownOptions, leaseTimeOf, signalOf } from '../client/validation.js';
 import type { Scope } from '../client/scope/scope.js';
 import type { Duration } from '../api/duration.js';
@@ -210,6 +210,6 @@ export class HeldLease implements OwnLease {
   }
 
   private async released(releasing: Promise<void>, options: AnswerOptions): Promise<void> {
-    await untilAborted(releasing, signalOf(options, 'release'), this.name);
+    await answerWithin(releasing, this.name, { signal: signalOf(options, 'release') });
   }
 }

@@ -3,7 +3,7 @@ import type { LockClient } from '../client/lock-client.js';
 import { runOutsideScopes, type ScopedHold } from '../client/scope/scope.js';
 import type { Tenure, TenureUser } from '../client/holding/tenure.js';
 import { type HoldTrace, traceHold } from '../client/tracing.js';
-import { untilAborted } from '../client/waiting/until-aborted.js';
+import { answerWithin } from '../client/waiting/answer-within.js';
 import { type AskedHolder, describeAsker } from '../api/asker.js';
 import { LockAbortedError, LockConfigError, type LockLostError } from '../api/errors.js';
 import type { LockHoldContext } from '../api/tracing-channels.js';
@@ -221,7 +221,7 @@ export class Hold implements TenureUser, ScopedHold {
         { promised: leaseTime, wished: leaseTime },
         until,
       );
-      await untilAborted(admitted, signal, tenure.name);
+      await answerWithin(admitted, tenure.name, { signal });
       lease.shown.assertHeld();
     }
     // Set before the answer, because another lease may be released meanwhile.
@@ -229,7 +229,7 @@ export class Hold implements TenureUser, ScopedHold {
     const extended = client.watchdog.extend(tenure, leaseTime).then(() => {
       if (this.count > 0 && !this.leases.includes(lease)) this.shorten();
     });
-    await untilAborted(extended, signal, tenure.name);
+    await answerWithin(extended, tenure.name, { signal });
   }
 
   /** ms for which the store keeps the lock from other owners after a release now: the latest time of all leases counts. */

@@ -8,9 +8,7 @@ import type { Busy } from '../client/waiting/waiting.js';
 import { LockAbortedError, LockClosedError, type LockUnavailableError } from '../api/errors.js';
 import type { ReasonOptions } from '../api/options.js';
 import { type AcquireCall, remaining } from './call.js';
-import { answeredBy } from '../client/waiting/answered-by.js';
-import { untilAborted } from '../client/waiting/until-aborted.js';
-import { untilGivenBack } from './giving-back.js';
+import { answerWithin, untilGivenBack } from '../client/waiting/answer-within.js';
 import { type HeldLease, LeaseShare } from './held-lease.js';
 import { Hold } from './hold.js';
 import type { OwnLease } from './own-lease.js';
@@ -98,7 +96,9 @@ export abstract class StoreLock extends ScopedLock {
     // A call that only re-enters needs nothing from the store.
     if (promised === 0 && leaseTime === undefined && this.findHold(call) !== undefined) return undefined;
     this.assertNotAborted(call);
-    return untilAborted(leaseBounds.admit(this.name, { promised, wished }, call.until), signal, this.name);
+    return answerWithin(leaseBounds.admit(this.name, { promised, wished }, call.until), this.name, {
+      signal,
+    });
   }
 
   private enterAdmitted(call: AcquireCall): Promise<OwnLease | Busy> {
@@ -172,9 +172,9 @@ export abstract class StoreLock extends ScopedLock {
       try {
         const extended = hold.extend(share, leaseWithin(leaseTime, timeToHold), signal, until);
         // For a call that does not wait, the store may take its own time.
-        await (time > 0 ? answeredBy(until, extended, this.name) : extended);
+        await answerWithin(extended, this.name, time > 0 ? { until } : {});
       } catch (error) {
-        await untilGivenBack(share.shown.release(), until, signal);
+        await untilGivenBack(share.shown.release(), { until, signal });
         throw error;
       }
     }

@@ -2,7 +2,7 @@ import { AsyncResource } from 'node:async_hooks';
 import { from, isObservable, mergeAll, Observable, type Subscriber, takeUntil, tap } from 'rxjs';
 import { now, timerAt } from '../client/holding/deadline.js';
 import { onAbort } from '../client/waiting/on-abort.js';
-import { untilAborted } from '../client/waiting/until-aborted.js';
+import { answerWithin } from '../client/waiting/answer-within.js';
 import { timeOf } from '../api/duration.js';
 import { LockConfigError, LockKeyError, LockLostError } from '../api/errors.js';
 import { isLockClosedError, isLockLostError, isLockTimeoutError } from '../api/error-guards.js';
@@ -215,7 +215,7 @@ export async function keysInTime<Options extends Pick<AcquireOptions, 'waitTime'
   const given = timeOf('waitTime', options.waitTime ?? ofModule, { unbounded: true });
   const waitTime = Math.min(given, maxWaitTime);
   const limit = Math.max(waitTime, ofModule);
-  const made = await untilAborted(within(limit, keys, title), signal, `the key of ${title}`);
+  const made = await answerWithin(within(limit, keys, title), `the key of ${title}`, { signal });
   const left = waitTime - (now() - askedAt);
   return [made, { ...options, waitTime: Math.max(0, Math.floor(left)) }];
 }

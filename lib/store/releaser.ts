@@ -1,5 +1,4 @@
 import type { LockStore, ReleaseReply, ReleaseRequest } from './lock-store.js';
-import { oldestBeyond } from './oldest-beyond.js';
 import { type LockError } from '../api/errors.js';
 import { isLockKindMismatchError, isLockUnavailableError } from '../api/error-guards.js';
 import { now } from '../runtime/clock.js';
@@ -167,7 +166,7 @@ export class Releaser {
 
   private wait(request: ReleaseRequest): void {
     this.overdue.add(request);
-    const oldest = oldestBeyond(MOST_OVERDUE, this.overdue);
+    const [oldest] = this.overdue.size > MOST_OVERDUE ? this.overdue : [];
     if (oldest !== undefined) this.forget(oldest);
   }
 

@@ -69,11 +69,11 @@ describe('the callers of one process', () => {
     await Promise.all(Array.from({ length: 10 }, () => locks.using('a', () => pass(1))));
     await locks.using('b', () => pass(1));
     const { client } = locks as unknown as {
-      client: { callers: { queues: Map<string, unknown> }; tenures: Set<unknown> };
+      client: { callers: { queues: Map<string, unknown> }; tenures: { all: unknown[] } };
     };
     await pass(5);
     expect(client.callers.queues.size).toBe(0);
-    expect(client.tenures.size).toBe(0);
+    expect(client.tenures.all).toEqual([]);
     expect((store as unknown as { listeners: Map<string, unknown> }).listeners.size).toBe(0);
   });
 });

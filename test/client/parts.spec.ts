@@ -2,19 +2,19 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, it } from '@jest/globals';
+import { LastEntries } from '../../lib/client/last-entries.js';
 import { pathOf } from '../../lib/client/scope/call-site.js';
 import { currentScope, type Scope } from '../../lib/client/scope/scope.js';
 import { onAbort } from '../../lib/client/waiting/on-abort.js';
-import { Tombstones } from '../../lib/client/waiting/tombstones.js';
 import { LockService } from '../../lib/index.js';
 
-it('the owners that have left last are remembered, and not all that ever have', () => {
-  const tombstones = new Tombstones();
-  const departed = Array.from({ length: 20_000 }, (_, n) => ({ name: 'a', owner: `me:${String(n)}` }));
-  for (const request of departed) tombstones.add(request);
-  expect(tombstones.of('me:0')).toBeUndefined();
-  expect(tombstones.of('me:19000')).toBe(departed[19_000]);
-  expect(tombstones.of('me:19999')).toBe(departed[19_999]);
+it('the oldest entry is forgotten beyond the bound, and not at it', () => {
+  const last = new LastEntries<string, number>(2).set('a', 1).set('b', 2).set('a', 3);
+  expect([...last]).toEqual([
+    ['a', 3],
+    ['b', 2],
+  ]);
+  expect([...last.set('c', 4).keys()]).toEqual(['b', 'c']);
 });
 
 it('the callbacks of a signal run in order, and one of them may end another while they run', () => {

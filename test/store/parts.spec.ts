@@ -2,7 +2,6 @@ import { describe, expect, it } from '@jest/globals';
 import { kindMismatch, PLAIN } from '../../lib/store/kind-mismatch.js';
 import { RESERVED } from '../../lib/store/lock-store.js';
 import { nodeWarnings, sameServerWarnings } from '../../lib/store/node-warnings.js';
-import { oldestBeyond } from '../../lib/store/oldest-beyond.js';
 import { assertPrefix } from '../../lib/store/prefix.js';
 import type { NodeHealth } from '../../lib/store/store-health.js';
 import { subscribeToMessages } from '../../lib/store/subscribe-to-messages.js';
@@ -43,16 +42,6 @@ it('a server that is named twice is warned of, each time, and an unknown run id 
     { code: 'same-server', node: 'c', message: expect.stringContaining('a and c are the same server') },
     { code: 'same-server', node: 'd', message: expect.stringContaining('c and d are the same server') },
   ]);
-});
-
-it('the oldest is forgotten beyond the bound, and not at it', () => {
-  const kept = new Map([
-    ['a', 1],
-    ['b', 2],
-  ]);
-  expect(oldestBeyond(2, kept)).toBeUndefined();
-  expect(oldestBeyond(1, kept)).toBe('a');
-  expect(oldestBeyond(0, new Set())).toBeUndefined();
 });
 
 it('a name that is in use otherwise says as what, and as a semaphore of how many permits', () => {

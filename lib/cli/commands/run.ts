@@ -1,4 +1,4 @@
-import { untilAborted } from '../../client/waiting/until-aborted.js';
+import { answerWithin } from '../../client/waiting/answer-within.js';
 import type { LockService } from '../../module/lock-service.js';
 import { usageFailure } from '../command-failure.js';
 import type { Given } from '../given.js';
@@ -31,7 +31,7 @@ export async function run(given: Given, screen: Screen): Promise<number> {
     const [name = ''] = given.names;
     const kind = given.flag('fair') ? 'fair' : 'lock';
     const acquire = async () => {
-      await untilAborted(assertNotInside(service, name, given.environment), stop.signal, name);
+      await answerWithin(assertNotInside(service, name, given.environment), name, { signal: stop.signal });
       return await service.acquire(name, { waitTime, kind, signal: stop.signal });
     };
     const stopTelling = tellOfOutage(service, say);

@@ -1,7 +1,7 @@
 import type { Asker } from '../../api/asker.js';
 import { timeSuspended } from '../../runtime/clock.js';
 import { clearTimer } from '../../runtime/runtime.js';
-import { oldestBeyond } from '../../store/oldest-beyond.js';
+import { LastEntries } from '../last-entries.js';
 import { now, type timerAt } from './deadline.js';
 import type { Messages } from '../waiting/message-subscription.js';
 import type { Tenure } from './tenure.js';
@@ -28,7 +28,7 @@ export class HoldWatch {
   /** Owners that have lost a hold according to a message, with the service that forced it. */
   private suspects = new Map<string, Asker | undefined>();
   /** Owners without a hold here when the message came: it may have overtaken the reply that grants the hold. */
-  private readonly unknown = new Map<string, Asker | undefined>();
+  private readonly unknown = new LastEntries<string, Asker | undefined>(MOST_UNKNOWN);
   /** The begin of the subscription. Messages about holds that were requested before may have been missed. */
   private subscribedSince = -Infinity;
 
@@ -38,7 +38,7 @@ export class HoldWatch {
   private retryAt = -Infinity;
 
   constructor(
-    private readonly tenures: Pick<Tenures, 'all' | 'oldest' | 'size'>,
+    private readonly tenures: Pick<Tenures, 'all' | 'oldestGrant' | 'isEmpty'>,
     private readonly messages: Messages,
     /** Asks the store about tenures, and ends those that are gone. */
     private readonly ask: (tenures: readonly Tenure[]) => readonly Promise<void>[],
@@ -57,7 +57,7 @@ export class HoldWatch {
   }
 
   ended(): void {
-    if (this.tenures.size > 0) return;
+    if (!this.tenures.isEmpty) return;
     clearTimer(this.timer);
     this.timer = undefined;
   }
@@ -73,7 +73,7 @@ export class HoldWatch {
       const suspected = this.tenures.all.filter((tenure) => suspects.has(tenure.owner));
       for (const tenure of suspected) tenure.forced = suspects.get(tenure.owner);
       for (const { owner } of suspected) suspects.delete(owner);
-      for (const [owner, forced] of suspects) this.keep(owner, forced);
+      for (const [owner, forced] of suspects) this.unknown.set(owner, forced);
       if (suspected.length > 0) this.look(suspected);
     });
   }
@@ -87,7 +87,7 @@ export class HoldWatch {
   /** The subscription is active. One question finds the holds that were lost before. */
   subscribed(): void {
     this.subscribedSince = now();
-    if (this.tenures.size > 0) this.look(this.tenures.all);
+    if (!this.tenures.isEmpty) this.look(this.tenures.all);
   }
 
   private look(tenures: readonly Tenure[]): void {
@@ -105,12 +105,6 @@ export class HoldWatch {
     });
   }
 
-  private keep(owner: string, forced: Asker | undefined): void {
-    this.unknown.set(owner, forced);
-    const oldest = oldestBeyond(MOST_UNKNOWN, this.unknown);
-    if (oldest !== undefined) this.unknown.delete(oldest);
-  }
-
   private wakeIn(time: number): void {
     this.timer = this.setTimer(now() + time, () => {
       this.timer = undefined;
@@ -124,10 +118,9 @@ export class HoldWatch {
       this.suspended = suspended;
       this.onSuspension();
     }
-    const { oldest } = this.tenures;
-    if (oldest === undefined) return;
+    if (this.tenures.isEmpty) return;
     const time = now();
-    const age = time - oldest.grantedAt;
+    const age = time - this.tenures.oldestGrant;
     if (age >= LONG) this.onLongHold();
     if (age >= LONG && time >= this.retryAt && !this.messages.isSubscribed) {
       this.retryAt = time + RETRY;

@@ -1,5 +1,5 @@
 import { uuid } from '../../runtime/runtime.js';
-import { oldestBeyond } from '../../store/oldest-beyond.js';
+import { LastEntries } from '../last-entries.js';
 import type { AskedMessage, AskRequest } from '../../store/queue-messages.js';
 import type { LockClient } from '../lock-client.js';
 import { Seen } from '../seen.js';
@@ -16,7 +16,7 @@ export class ReleaseRequests {
   /** Requests already reported, by id and owner. */
   private readonly told = new Seen();
   /** By owner: the message may overtake the reply that grants the hold. */
-  private readonly early = new Map<string, AskedMessage>();
+  private readonly early = new LastEntries<string, AskedMessage>(MOST_EARLY);
 
   constructor(
     private readonly client: Pick<LockClient, 'store' | 'labels' | 'events' | 'options' | 'tenures'>,
@@ -40,10 +40,7 @@ export class ReleaseRequests {
   /** Any client, also this one, may send a request to an owner of this client. */
   onMessage(message: AskedMessage): void {
     const { id, owner } = message;
-    if (!this.told.add(`${id} ${owner}`) || this.tell(message)) return;
-    this.early.set(owner, message);
-    const oldest = oldestBeyond(MOST_EARLY, this.early);
-    if (oldest !== undefined) this.early.delete(oldest);
+    if (this.told.add(`${id} ${owner}`) && !this.tell(message)) this.early.set(owner, message);
   }
 
   begun(tenure: Tenure): void {

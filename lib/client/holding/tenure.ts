@@ -3,6 +3,7 @@ import { LockLostError, type LossReason } from '../../api/errors.js';
 import { clearTimer } from '../../runtime/runtime.js';
 import type { QueueTerms } from '../../store/lock-store.js';
 import type { Rivals } from '../../store/queue-messages.js';
+import type { LocalQueue } from '../waiting/local-queue.js';
 import { deadlineOf, now, timerAt } from './deadline.js';
 
 /** The code that currently uses a tenure. */
@@ -88,6 +89,8 @@ export class Tenure {
   renewing = false;
   loss: LockLostError | undefined;
   user: TenureUser | undefined;
+  /** The queue of the local callers that may use the tenure next. */
+  local: LocalQueue | undefined;
   /** The label of the present holder, for events. */
   label = '';
   /** Whether its holder was asked to release it, so that no renewal prolongs it. */
@@ -142,6 +145,11 @@ export class Tenure {
   /** ms until the present holder's `maxHoldTime` ends. Infinity for a fixed lease, which has an end of its own. */
   get timeToHold(): number {
     return this.terms.renewed ? this.holdUntil - now() : Infinity;
+  }
+
+  /** Whether the tenure excludes every other one, except a read of its own scope. */
+  get isExclusive(): boolean {
+    return this.queue?.mode !== 'shared';
   }
 
   get isFixed(): boolean {

@@ -1,69 +1,63 @@
 import type { QueueTerms } from '../../store/lock-store.js';
 import { TransientMap } from '../../store/transient-map.js';
 import type { Tenure, TenureUser } from './tenure.js';
-import type { LocalQueue } from '../waiting/local-queue.js';
 
-/** The tenures of this process, the oldest first, each with the queue that keeps it. */
+const NONE: readonly Tenure[] = [];
+
+/** The tenures of this process, by the name of the lock. Readers and owners of permits share a name. */
 export class Tenures {
-  private readonly queues = new TransientMap<Tenure, LocalQueue>();
+  private readonly byName = new TransientMap<string, readonly Tenure[]>();
 
-  get size(): number {
-    return this.queues.size;
-  }
-
-  get oldest(): Tenure | undefined {
-    for (const tenure of this.queues.keys()) return tenure;
-    return undefined;
+  get isEmpty(): boolean {
+    return this.byName.size === 0;
   }
 
   /** A copy, so that the caller may end tenures. */
   get all(): Tenure[] {
-    return [...this.queues.keys()];
+    return [...this.byName.values()].flat();
   }
 
-  add(tenure: Tenure, queue: LocalQueue): void {
-    this.queues.set(tenure, queue);
+  /** The grant of the oldest tenure, on the monotonic clock; Infinity if there is none. */
+  get oldestGrant(): number {
+    let oldest = Infinity;
+    for (const tenures of this.byName.values())
+      for (const { grantedAt } of tenures) oldest = Math.min(oldest, grantedAt);
+    return oldest;
   }
 
-  queueOf(tenure: Tenure): LocalQueue | undefined {
-    return this.queues.get(tenure);
+  of(name: string): readonly Tenure[] {
+    return this.byName.get(name) ?? NONE;
+  }
+
+  add(tenure: Tenure): void {
+    const { name } = tenure;
+    const others = this.byName.get(name);
+    this.byName.set(name, others === undefined ? [tenure] : [...others, tenure]);
   }
 
   remove(tenure: Tenure): void {
-    this.queues.delete(tenure);
+    const { name } = tenure;
+    const tenures = this.of(name);
+    if (tenures.length > 1)
+      this.byName.set(
+        name,
+        tenures.filter((other) => other !== tenure),
+      );
+    else if (tenures[0] === tenure) this.byName.delete(name);
   }
 
   *users(): Generator<TenureUser> {
-    for (const { user } of this.queues.keys()) if (user !== undefined) yield user;
-  }
-
-  of(name: string): Tenure[] {
-    return this.all.filter((tenure) => tenure.name === name);
+    for (const { user } of this.all) if (user !== undefined) yield user;
   }
 
   /** Whether this process also holds the other side of the read-write lock. */
   hasOtherMode(name: string, { kind, mode }: QueueTerms): boolean {
-    for (const { name: held, queue } of this.queues.keys()) {
-      if (held === name && queue?.kind === kind && queue.mode !== mode) return true;
-    }
-    return false;
+    return this.of(name).some(({ queue }) => queue?.kind === kind && queue.mode !== mode);
   }
 
   /** The last token of a lock that this process holds. Hand-offs increase it without a message to the store. */
   lastToken(name: string): number | undefined {
-    let last: number | undefined;
-    for (const tenure of this.queues.keys()) {
-      if (tenure.name === name) last = Math.max(last ?? 0, tenure.fencingToken);
-    }
-    return last;
-  }
-
-  /** As `lastToken`, for several locks in one pass, because a process may have many holds. */
-  lastTokens(names: ReadonlySet<string>): ReadonlyMap<string, number> {
-    const tokens = new Map<string, number>();
-    for (const { name, fencingToken } of this.queues.keys()) {
-      if (names.has(name)) tokens.set(name, Math.max(tokens.get(name) ?? 0, fencingToken));
-    }
-    return tokens;
+    const tenures = this.of(name);
+    return tenures.length === 0 ? undefined : Math.max(...tenures.map(({ fencingToken }) => fencingToken));
   }
 }

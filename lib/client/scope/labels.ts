@@ -1,8 +1,8 @@
-import { clearTimer, setTimer } from '../../runtime/runtime.js';
 import { keeperOf } from '../../api/lock-state.js';
 import type { LockStore, StoreLabels } from '../../store/lock-store.js';
-import { oldestBeyond } from '../../store/oldest-beyond.js';
+import { LastEntries } from '../last-entries.js';
 import { now } from '../holding/deadline.js';
+import { answerWithin } from '../waiting/answer-within.js';
 
 /** Life of a label after the last long hold of its client, ms. Most leases are shorter. */
 const LIFE = 60_000;
@@ -26,7 +26,7 @@ const clientOf = (owner: string): string => keeperOf(owner).replace(/:\d+$/, '')
  * for 1 s, or when a lock stays taken after its release. Shorter holds and waits are not worth a command.
  */
 export class Labels {
-  private readonly known = new Map<string, string>();
+  private readonly known = new LastEntries<string, string>(MOST_KNOWN);
   /** Questions under way, by client, so that 1,000 waiters that give up together ask once. */
   private readonly asked = new Map<string, Promise<string | undefined>>();
   private keptUntil = -Infinity;
@@ -87,18 +87,9 @@ export class Labels {
     const { labels } = this.store;
     if (known !== undefined || labels === undefined) return known;
     const client = clientOf(owner);
-    let timer: NodeJS.Timeout | undefined;
-    const tooLate = new Promise<undefined>((resolve) => {
-      timer = setTimer(() => {
-        resolve(undefined);
-      }, LOOKUP_TIME);
-    });
-    const label = await Promise.race([this.ask(labels, client), tooLate]);
-    clearTimer(timer);
-    if (label === undefined) return undefined;
-    this.known.set(client, label);
-    const oldest = oldestBeyond(MOST_KNOWN, this.known);
-    if (oldest !== undefined) this.known.delete(oldest);
+    const until = now() + LOOKUP_TIME;
+    const label = await answerWithin(this.ask(labels, client), owner, { until }).catch(() => undefined);
+    if (label !== undefined) this.known.set(client, label);
     return label;
   }
 

@@ -1,21 +1,20 @@
 import type { ReleaseRequest } from '../../store/lock-store.js';
 import { CLAIM } from '../../store/queue-messages.js';
 import type { Releaser } from '../../store/releaser.js';
+import { LastEntries } from '../last-entries.js';
 import { TransientMap } from '../../store/transient-map.js';
 import { clearTimer } from '../../runtime/runtime.js';
 import { idleTimerAt, now } from '../holding/deadline.js';
-import { isOutdated, turnDown } from './outdated-grant.js';
-import { Tombstones } from './tombstones.js';
 import type { AcquisitionMessage } from './acquisition.js';
 import type { LocalQueue } from './local-queue.js';
-import type { Tenure } from '../holding/tenure.js';
 
 /** Age, ms, at which an acquisition is worth a label in the store, which other processes may ask for. Most are shorter. */
 const LONG = 1_000;
+/** A store that has lost its last writes may have these owners in its queue. */
+const MOST_TOMBSTONES = 10_000;
 
 /**
- * The acquisitions of one client, and its exclusive holds of the kinds in which each caller has its own entry. The
- * store sends the client a message at the turn of an acquisition.
+ * The acquisitions of one client. The store sends the client a message at the turn of an acquisition.
  */
 export class Acquisitions {
   /**
@@ -23,9 +22,12 @@ export class Acquisitions {
    * messages.
    */
   private readonly queues = new TransientMap<string, LocalQueue>();
-  private readonly tombstones = new Tombstones();
-  /** By name. */
-  private readonly exclusive = new TransientMap<string, Tenure>();
+  /**
+   * By owner, the release of each one that has left its entry in a store queue, or the hold that it got from it. After a
+   * failover, the new primary may not know that, and grant the lock to such an owner. Each such grant would keep living
+   * waiters out for the length of a claim.
+   */
+  private readonly tombstones = new LastEntries<string, ReleaseRequest>(MOST_TOMBSTONES);
 
   /** One timer for all acquisitions, made for the first one that waits: most are granted at once. */
   private timer: NodeJS.Timeout | undefined;
@@ -34,8 +36,6 @@ export class Acquisitions {
     private readonly releaser: Pick<Releaser, 'release'>,
     /** Called once a second while an acquisition is older than LONG. */
     private readonly onLongAcquisition: () => void = () => undefined,
-    /** Asks the store about a hold, and ends the hold if it is gone. */
-    private readonly look: (tenure: Tenure) => void = () => undefined,
   ) {}
 
   add(owner: string, queue: LocalQueue): void {
@@ -52,7 +52,7 @@ export class Acquisitions {
    * @param departed the request with which its owner has left; undefined after a grant
    */
   remove(owner: string, departed?: ReleaseRequest): void {
-    if (this.queues.delete(owner) && departed !== undefined) this.tombstones.add(departed);
+    if (this.queues.delete(owner) && departed !== undefined) this.departed(departed);
     if (this.timer === undefined || this.queues.size > 0) return;
     clearTimer(this.timer);
     this.timer = undefined;
@@ -69,27 +69,10 @@ export class Acquisitions {
       queue.toAcquisition()?.onMessage(message);
       return;
     }
-    const left = this.tombstones.of(owner);
+    const left = this.tombstones.get(owner);
     if (left === undefined) return;
     // A message of the grant came after the owner had left. The hold lasts for the requested lease, or for a claim.
     void this.releaser.release(left, now() + Math.max(left.leaseTime ?? 0, CLAIM));
-  }
-
-  /**
-   * Handles a grant. If this process has another hold that excludes the granted one, the store has lost the earlier of
-   * the two.
-   */
-  begun(tenure: Tenure, ownWriteHold: string | undefined): void {
-    const { name, queue } = tenure;
-    const held = this.exclusive.get(name);
-    const former = held?.owner === ownWriteHold ? undefined : held;
-    if (former !== undefined && isOutdated(tenure, former)) {
-      turnDown(tenure, this.releaser);
-      this.look(former);
-      return;
-    }
-    if (queue?.mode === 'exclusive') this.exclusive.set(name, tenure);
-    former?.lose('taken');
   }
 
   private readonly lookAtAge = (): void => {
@@ -101,11 +84,7 @@ export class Acquisitions {
     this.timer = idleTimerAt(now() + (age < LONG ? LONG - age : LONG), this.lookAtAge);
   };
 
-  ended(tenure: Tenure): void {
-    if (this.exclusive.get(tenure.name) === tenure) this.exclusive.delete(tenure.name);
-  }
-
   departed(departure: ReleaseRequest): void {
-    this.tombstones.add(departure);
+    this.tombstones.set(departure.owner, departure);
   }
 }

@@ -9,7 +9,6 @@ import type {
 } from '../../store/lock-store.js';
 import { now } from '../holding/deadline.js';
 import { mayHandOff } from './hand-off.js';
-import { isOutdated, turnDown } from './outdated-grant.js';
 import { HoldLook, type LookAnswer, MESSAGE_ROUND } from '../holding/hold-look.js';
 import { type Acquisition, answerOf, type LockTerms, requestFor, type Sent } from './acquisition.js';
 import { AskAndListen } from './ask-and-listen.js';
@@ -188,17 +187,11 @@ export class LocalQueue implements WaiterQueue {
     return returns.giveBack(tenure);
   }
 
-  /** Takes a new hold of the lock. An earlier hold of this process has been lost in the store. */
+  /** Takes a new hold of the lock, which the callers may use one after another. */
   adopt(tenure: Tenure): void {
-    const former = this.tenure;
-    if (former !== undefined && isOutdated(tenure, former)) {
-      turnDown(tenure, this.client.releaser);
-      this.lookAt(former);
-      return;
-    }
+    if (this.isByArrival) return;
     this.tenure = tenure;
     this.look?.ended();
-    former?.lose('taken');
   }
 
   ended(tenure: Tenure): void {
@@ -254,7 +247,6 @@ export class LocalQueue implements WaiterQueue {
     const { head } = this;
     if (head === undefined) return undefined;
     const tenure = this.client.open(this, head.terms, origin);
-    if (!this.isByArrival) this.adopt(tenure);
     // The end of another hold may have called code that aborts this caller.
     if (this.head !== head) {
       void this.client.returns.giveBack(tenure);

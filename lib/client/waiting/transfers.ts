@@ -2,7 +2,7 @@ import { LockClosedError } from '../../api/errors.js';
 import { isLockUnavailableError } from '../../api/error-guards.js';
 import type { LockStore, ReleaseRequest, TransferReply, TransferRequest } from '../../store/lock-store.js';
 import type { Releaser } from '../../store/releaser.js';
-import { answeredBy } from './answered-by.js';
+import { answerWithin } from './answer-within.js';
 import { deadlineOf, now } from '../holding/deadline.js';
 import type { LockClient } from '../lock-client.js';
 import { asError, backoff, isRefusal, tooLate } from './waiting.js';
@@ -93,7 +93,7 @@ export class Transfers {
     until: number,
   ): Promise<TransferReply | Error> {
     try {
-      const reply = await answeredBy(until, this.transfer(request), request.name);
+      const reply = await answerWithin(this.transfer(request), request.name, { until });
       const isLate = reply.granted && now() >= deadlineOf(askedAt, request.leaseTime);
       return isLate ? tooLate(request.name) : reply;
     } catch (error) {

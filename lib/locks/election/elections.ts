@@ -6,6 +6,7 @@ import { Candidate, type SharedElections } from './candidate.js';
 import type { Election, ElectionOptions } from '../../api/election.js';
 import type { ElectionRun } from './election-run.js';
 import { LeaderNews } from './leader-news.js';
+import { LastEntries } from '../../client/last-entries.js';
 
 /** Most elections that are kept without use. */
 const MOST = 1_000;
@@ -13,7 +14,7 @@ const MOST = 1_000;
 /** The elections of one service. All candidates of one name share the state of its run. */
 export class Elections implements SharedElections {
   /** The oldest first. A candidate that was dropped here still shows the state of its name's run. */
-  private readonly candidates = new Map<string, Candidate>();
+  private readonly candidates = new LastEntries<string, Candidate>(MOST);
   readonly runs = new Map<string, ElectionRun>();
   readonly news = new LeaderNews();
   isClosed = false;
@@ -57,8 +58,6 @@ export class Elections implements SharedElections {
     if (candidate === undefined) {
       candidate = new Candidate(name, this);
       this.candidates.set(name, candidate);
-      const [oldest] = this.candidates.keys();
-      if (this.candidates.size > MOST && oldest !== undefined) this.candidates.delete(oldest);
     }
     return candidate;
   }

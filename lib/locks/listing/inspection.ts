@@ -1,5 +1,5 @@
 import type { LockClient, StoredLock } from '../../client/lock-client.js';
-import { untilAborted } from '../../client/waiting/until-aborted.js';
+import { answerWithin } from '../../client/waiting/answer-within.js';
 import { assertName, signalOf } from '../../client/validation.js';
 import { LockAbortedError } from '../../api/errors.js';
 import type { AnswerOptions } from '../../api/options.js';
@@ -14,7 +14,7 @@ export async function inspect(
   assertName(name);
   const signal = signalOf(options, 'inspect');
   if (signal?.aborted === true) throw new LockAbortedError(name, signal.reason);
-  const stored = await untilAborted(client.store.inspect(name), signal, name);
+  const stored = await answerWithin(client.store.inspect(name), name, { signal });
   if (stored === null) return null;
   const { kind, holders, listeners } = stored;
   const places = livingOf(stored.queue);
@@ -23,7 +23,7 @@ export async function inspect(
   const { labels } = client;
   const isLocal = (owner: string) => labels.isOwn(owner);
   const found = Promise.all([...holders, ...places].map(({ owner }) => labels.find(owner)));
-  const labelled = await untilAborted(found, signal, name);
+  const labelled = await answerWithin(found, name, { signal });
   return {
     name,
     kind,
@@ -35,7 +35,7 @@ export async function inspect(
       since: since === undefined ? undefined : new Date(since),
     })),
     remainingTime: Math.max(0, ...holders.map((holder) => holder.remainingTime)),
-    fencingToken: lastTokenOf(client, stored, client.tenures.lastToken(name)),
+    fencingToken: lastTokenOf(client, name, stored),
     waiters: {
       local: client.callers.waitingFor(name),
       processes: isPlain ? listeners + places.length : listeners,
@@ -61,13 +61,13 @@ export const livingOf = (queue: StoredLock['queue']): StoredLock['queue'] =>
 /**
  * The last known token of a lock. Hand-offs within this process increase the token without a message to the store.
  * Nodes of a quorum may have greater tokens, whose grants came too late to count.
- * @param own the last token of the lock in this process
  */
 export function lastTokenOf(
-  { labels }: LockClient,
+  { labels, tenures }: LockClient,
+  name: string,
   { kind, holders, fencingToken }: StoredLock,
-  own: number | undefined,
 ): number | undefined {
+  const own = tenures.lastToken(name);
   if (own === undefined) return fencingToken;
   const isOwn = kind === 'lock' && holders.some(({ owner }) => labels.isOwn(owner));
   return isOwn ? own : Math.max(own, fencingToken ?? 0);

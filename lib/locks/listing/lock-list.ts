@@ -1,5 +1,5 @@
 import type { ListedName, LockClient, StoreListing } from '../../client/lock-client.js';
-import { untilAborted } from '../../client/waiting/until-aborted.js';
+import { answerWithin } from '../../client/waiting/answer-within.js';
 import { assertKnownOptions, assertSignal } from '../../client/validation.js';
 import { LockConfigError } from '../../api/errors.js';
 import { isLockKindMismatchError } from '../../api/error-guards.js';
@@ -36,7 +36,7 @@ export class LockList {
       );
     }
     const reading = this.read(listing, { prefix, state, limit, cursor });
-    return await untilAborted(reading, signal, prefix);
+    return await answerWithin(reading, prefix, { signal });
   }
 
   private async read(
@@ -61,11 +61,7 @@ export class LockList {
       const names = inOrder(reply.names).filter(({ name }) => !isSameStep || name > after);
       for (let from = 0; from < names.length; from += AT_ONCE) {
         const part = names.slice(from, from + AT_ONCE);
-        const { tenures } = this.client;
-        const asked = new Set(part.map(({ name }) => name));
-        let tokens: ReadonlyMap<string, number> | undefined;
-        const ownToken = (name: string) => (tokens ??= tenures.lastTokens(asked)).get(name);
-        const found = await Promise.all(part.map((listed) => this.look(listed, ownToken)));
+        const found = await Promise.all(part.map((listed) => this.look(listed)));
         for (const [n, lock] of found.entries()) {
           if (lock === undefined || !isWanted(lock, state)) continue;
           locks.push(lock);
@@ -82,10 +78,7 @@ export class LockList {
   }
 
   /** Undefined if the name is not a lock, or not any more. */
-  private async look(
-    { name, isQueue }: ListedName,
-    ownToken: (name: string) => number | undefined,
-  ): Promise<SeenLock | undefined> {
+  private async look({ name, isQueue }: ListedName): Promise<SeenLock | undefined> {
     const { store, labels } = this.client;
     const stored = await store.inspect(name).catch((error: unknown) => {
       if (isLockKindMismatchError(error)) return null;
@@ -96,7 +89,7 @@ export class LockList {
     const { kind, listeners } = stored;
     const queue = livingOf(stored.queue);
     if (stored.holders.length === 0 && queue.length === 0) return undefined;
-    const fencingToken = lastTokenOf(this.client, stored, ownToken(name)) ?? 0;
+    const fencingToken = lastTokenOf(this.client, name, stored) ?? 0;
     const holders = stored.holders.map(async ({ owner, since, remainingTime }) => ({
       label: (await labels.find(owner)) ?? owner,
       since,

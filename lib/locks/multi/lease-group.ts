@@ -2,7 +2,7 @@ import type { Duration } from '../../api/duration.js';
 import { LockConfigError, LockUnavailableError } from '../../api/errors.js';
 import type { LockClient } from '../../client/lock-client.js';
 import { onAbort } from '../../client/waiting/on-abort.js';
-import { untilAborted } from '../../client/waiting/until-aborted.js';
+import { answerWithin } from '../../client/waiting/answer-within.js';
 import { signalOf } from '../../client/validation.js';
 import type { AnswerOptions } from '../../api/options.js';
 import type { Lease } from '../../api/lock.js';
@@ -113,7 +113,7 @@ export class LeaseGroup implements OwnLease {
     for (const ignore of this.ignore) ignore();
     // All members are released, even if the options are wrong.
     const released = this.client.together(() => Promise.all(this.leases.map((lease) => lease.release())));
-    await untilAborted(released, signalOf(options, 'release'), this.name);
+    await answerWithin(released, this.name, { signal: signalOf(options, 'release') });
   }
 
   [Symbol.asyncDispose](): Promise<void> {

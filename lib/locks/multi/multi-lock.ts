@@ -8,10 +8,9 @@ import { isLockUnavailableError } from '../../api/error-guards.js';
 import type { ReasonOptions } from '../../api/options.js';
 import { inQuotes } from '../../runtime/text.js';
 import { random, sleep } from '../../runtime/runtime.js';
-import { answeredBy } from '../../client/waiting/answered-by.js';
+import { answerWithin, untilGivenBack } from '../../client/waiting/answer-within.js';
 import { Attempt } from '../attempt.js';
 import type { AcquireCall } from '../call.js';
-import { untilGivenBack } from '../giving-back.js';
 import { endedMeanwhile, LeaseGroup } from './lease-group.js';
 import type { Lock } from '../../api/lock.js';
 import { isPlain, type Round, Rounds, stepsOf } from './rounds.js';
@@ -68,7 +67,7 @@ export class MultiLock extends ScopedLock {
       const refusal = await attempt.run();
       const group = new LeaseGroup(this.name, this.groupOf(call), attempt.leases, this.client);
       if (refusal === undefined && (await isWhole(group, round, call))) return group;
-      await untilGivenBack(group.release(), until, signal);
+      await untilGivenBack(group.release(), { until, signal });
       const answer = refusal?.answer ?? endedMeanwhile(this.name);
       if (isFinal(answer) || now() >= until) {
         if (answer instanceof Error) throw answer;
@@ -157,7 +156,7 @@ async function isWhole(
   if (!group.held) return false;
   if (hold === 0 || leaseTime === undefined || renew === true) return true;
   try {
-    await answeredBy(until, group.extend(leaseTime, { signal }), group.name);
+    await answerWithin(group.extend(leaseTime, { signal }), group.name, { until });
   } catch {
     return false;
   }

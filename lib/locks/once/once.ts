@@ -2,13 +2,12 @@ import { refusalOfHandedOut } from '../../client/holding/late-result.js';
 import { msUntil, now, timerAt } from '../../client/holding/deadline.js';
 import type { LockClient } from '../../client/lock-client.js';
 import { currentScope } from '../../client/scope/scope.js';
-import { untilAborted } from '../../client/waiting/until-aborted.js';
+import { answerWithin } from '../../client/waiting/answer-within.js';
 import { assertKnownOptions, assertSignal } from '../../client/validation.js';
 import { backoff } from '../../client/waiting/waiting.js';
 import { timeOf, type Duration } from '../../api/duration.js';
 import { LockAbortedError, LockConfigError, LockLostError } from '../../api/errors.js';
 import { isLockLostError, isLockUnavailableError } from '../../api/error-guards.js';
-import { answeredBy } from '../../client/waiting/answered-by.js';
 import type { Lease } from '../../api/lock.js';
 import { ONCE } from '../order.js';
 import { PlainLock } from '../plain-lock.js';
@@ -68,12 +67,9 @@ export async function once<T>(
     assertOpen();
     if (signal?.aborted === true) throw new LockAbortedError(name, signal.reason);
     // A call that does not wait asks once, for as long as the store takes.
-    const ask = () => {
-      const answer = periods.recall(name);
-      return longest === 0 ? answer : answeredBy(until, answer, name);
-    };
+    const ask = () => answerWithin(periods.recall(name), name, longest === 0 ? {} : { until });
     const until = Math.min(end, now() + longest);
-    const since = await untilAborted(untilAnswered(ask, assertOpen, until, signal), signal, name);
+    const since = await answerWithin(untilAnswered(ask, assertOpen, until, signal), name, { signal });
     return since !== undefined && since < period ? { ran: false, since } : undefined;
   };
   // Mostly the note exists already, and no lock is needed.

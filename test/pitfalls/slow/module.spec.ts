@@ -8,7 +8,7 @@
  * 78  The lock module is imported after the module whose workers drain at the end: its shutdown takes the lock from a running job.
  * 87  A request-scoped dependency makes a service and a connection per request; a lazily loaded module never hears of shutdown.
  */
-import { Tombstones } from '../../../lib/client/waiting/tombstones.js';
+import { LastEntries } from '../../../lib/client/last-entries.js';
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -22,8 +22,8 @@ function sizeOf(root: object): number {
   const seen = new Set<unknown>([root]);
   for (const found of seen) {
     if (typeof found !== 'object' || found === null) continue;
-    // Has a bound of its own: see tombstones.spec.
-    if (found instanceof Tombstones) continue;
+    // It has a bound of its own.
+    if (found instanceof LastEntries) continue;
     for (const { value } of Object.values(Object.getOwnPropertyDescriptors(found))) seen.add(value);
     if (found instanceof Map) for (const entry of found) entry.forEach((part) => seen.add(part));
     if (found instanceof Set) found.forEach((member) => seen.add(member));
