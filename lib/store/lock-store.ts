@@ -368,7 +368,10 @@ export interface ReleaseRequest {
   readonly fencingToken?: number | undefined;
   /** ms for which the lock stays taken without an owner, instead of being free at once. */
   readonly keepFor?: number | undefined;
-  /** The lease that the owner has asked for, ms. A store may need it to find an entry without a search. */
+  /**
+   * The lease that the owner has asked for, ms. To be given with a `queue` if the owner may have an entry: a store need not
+   * find the entry of a plain lock without it.
+   */
   readonly leaseTime?: number | undefined;
   /** Gives up an entry in the store queue, too. */
   readonly queue?: QueueTerms | undefined;
