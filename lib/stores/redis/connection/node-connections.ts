@@ -67,7 +67,7 @@ export class NodeConnections {
   /** If nodes come back under other addresses, as on Kubernetes, more and more of them have left. */
   forgetDeparted(): void {
     for (const [key, connection] of this.connections) {
-      if (connection.client.status !== 'end' || this.isMaster(key)) continue;
+      if (serves(connection.client) || this.isMaster(key)) continue;
       connection.detach();
       this.connections.delete(key);
     }
