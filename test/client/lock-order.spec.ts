@@ -1,8 +1,7 @@
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { type LockEvent, type LockModuleOptions, LockService, MemoryLockStore } from '../../lib/index.js';
+import { runProgram } from '../scenarios/program.js';
 
 let services: LockService[];
 let locks: LockService;
@@ -182,21 +181,16 @@ describe('a lock under another one', () => {
     ['limited', "Object.defineProperty(Error, 'stackTraceLimit', { value: 5 })"],
     ['described by other code', "Error.prepareStackTrace = () => 'other'"],
   ])('is acquired and told of in a process whose Error is %s', async (_, change) => {
-    const program = `
-      import 'reflect-metadata';
-      import { LockService } from 'nestjs-distributed-lock';
+    const output = await runProgram(`
       ${change};
       const before = JSON.stringify(Object.getOwnPropertyDescriptors(Error));
-      const locks = new LockService({ store: 'memory', silencedWarnings: [] });
+      const locks = new LockService({ store: 'memory' });
       locks.events$.subscribe(({ type }) => type === 'lock-order' && console.log(type));
       await locks.using('a', () => locks.using('b', () => {}));
       await locks.using('b', () => locks.using('a', () => console.log('acquired')));
       console.log(before === JSON.stringify(Object.getOwnPropertyDescriptors(Error)));
-      await locks.close();`;
-    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program], {
-      env: { ...process.env, NODE_OPTIONS: '' },
-    });
-    const lines = stdout
+      await locks.close();`);
+    const lines = output
       .split('\n')
       .filter((line) => ['lock-order', 'acquired', 'true', 'false'].includes(line));
     expect(lines).toEqual(['lock-order', 'acquired', 'true']);

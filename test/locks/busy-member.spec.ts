@@ -1,84 +1,178 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import {
+  isLockTimeoutError,
   type Lock,
   type LockModuleOptions,
-  type LockService,
+  LockService,
   LockTimeoutError,
   MemoryLockStore,
+  type UsingOptions,
 } from '../../lib/index.js';
+import { startRedis, type TestRedis } from '../support/redis.js';
 import { TestEnvironment } from '../support/test-environment.js';
 
-const environment = new TestEnvironment();
-afterAll(() => environment.end());
+describe('A busy member', () => {
+  const environment = new TestEnvironment();
+  afterAll(() => environment.end());
 
-const STORES: [string, () => Promise<LockModuleOptions>][] = [
-  ['memory', () => Promise.resolve({ store: new MemoryLockStore() })],
-  ['Redis', async () => ({ connection: (await environment.server()).url })],
-  [
-    'a quorum',
-    async () => ({
-      nodes: (await Promise.all([1, 2, 3].map(() => environment.server()))).map(({ url }) => url),
-    }),
-  ],
-];
-
-describe.each(STORES)('A multi-lock that does not get its locks in time on %s', (store, open) => {
-  let locks: LockService;
-  let other: LockService;
-
-  beforeAll(async () => {
-    const options = await open();
-    [locks, other] = [environment.service(options), environment.service(options)];
-  });
-
-  const SEVERAL: [string, (service: LockService) => Lock][] = [
-    ['plain locks', (service) => service.getMultiLock(['a', 'b', 'c'].map((name) => service.getLock(name)))],
+  const STORES: [string, () => Promise<LockModuleOptions>][] = [
+    ['memory', () => Promise.resolve({ store: new MemoryLockStore() })],
+    ['Redis', async () => ({ connection: (await environment.server()).url })],
     [
-      'a multi-lock and a lock',
-      (service) =>
-        service.getMultiLock([
-          service.getMultiLock([service.getLock('a'), service.getLock('b')]),
-          service.getLock('c'),
-        ]),
-    ],
-    [
-      'locks of two kinds',
-      (service) =>
-        service.getMultiLock([service.getFairLock('a'), service.getLock('b'), service.getLock('c')]),
+      'a quorum',
+      async () => ({
+        nodes: (await Promise.all([1, 2, 3].map(() => environment.server()))).map(({ url }) => url),
+      }),
     ],
   ];
 
-  it.each(SEVERAL)('names the one of %s that is in the way, and its holder', async (title, several) => {
-    if (store === 'a quorum' && title === 'locks of two kinds') return;
-    const held = await other.acquire('b');
-    for (const waitTime of [0, 300]) {
-      const error: unknown = await several(locks)
-        .acquire({ waitTime })
+  describe.each(STORES)('A multi-lock that does not get its locks in time on %s', (store, open) => {
+    let locks: LockService;
+    let other: LockService;
+
+    beforeAll(async () => {
+      const options = await open();
+      [locks, other] = [environment.service(options), environment.service(options)];
+    });
+
+    const SEVERAL: [string, (service: LockService) => Lock][] = [
+      [
+        'plain locks',
+        (service) => service.getMultiLock(['a', 'b', 'c'].map((name) => service.getLock(name))),
+      ],
+      [
+        'a multi-lock and a lock',
+        (service) =>
+          service.getMultiLock([
+            service.getMultiLock([service.getLock('a'), service.getLock('b')]),
+            service.getLock('c'),
+          ]),
+      ],
+      [
+        'locks of two kinds',
+        (service) =>
+          service.getMultiLock([service.getFairLock('a'), service.getLock('b'), service.getLock('c')]),
+      ],
+    ];
+
+    it.each(SEVERAL)('names the one of %s that is in the way, and its holder', async (title, several) => {
+      if (store === 'a quorum' && title === 'locks of two kinds') return;
+      const held = await other.acquire('b');
+      for (const waitTime of [0, 300]) {
+        const error: unknown = await several(locks)
+          .acquire({ waitTime })
+          .catch((reason: unknown) => reason);
+        expect(error).toBeInstanceOf(LockTimeoutError);
+        expect(error).toMatchObject({ key: 'b', holder: held.owner });
+        const state = await locks.inspect((error as LockTimeoutError).key ?? '');
+        expect(state?.holders).toMatchObject([{ owner: held.owner }]);
+      }
+      await held.release();
+      await (await several(locks).acquire()).release();
+    });
+
+    it('names one of a kind with a queue', async () => {
+      if (store === 'a quorum') return;
+      const held = await other.getFairLock('queued').acquire();
+      const both = locks.getMultiLock([locks.getLock('plain'), locks.getFairLock('queued')]);
+      const error: unknown = await both.acquire({ waitTime: 0 }).catch((reason: unknown) => reason);
+      expect(error).toMatchObject({ key: 'queued', holder: held.owner });
+      await held.release();
+    });
+
+    it('names the one that this process holds itself', async () => {
+      const held = await locks.acquire('c');
+      const error: unknown = await locks
+        .acquire(['a', 'b', 'c'], { waitTime: 0 })
         .catch((reason: unknown) => reason);
-      expect(error).toBeInstanceOf(LockTimeoutError);
-      expect(error).toMatchObject({ key: 'b', holder: held.owner });
-      const state = await locks.inspect((error as LockTimeoutError).key ?? '');
-      expect(state?.holders).toMatchObject([{ owner: held.owner }]);
+      expect(error).toMatchObject({ key: 'c', holder: held.owner });
+      await held.release();
+    });
+  });
+});
+
+describe('The time left', () => {
+  let redis: TestRedis;
+  let holder: LockService | undefined;
+  let caller: LockService;
+
+  beforeAll(async () => {
+    redis = await startRedis();
+  });
+
+  afterAll(() => redis.stop());
+
+  afterEach(async () => {
+    await Promise.all([holder?.close(), caller.close()]);
+    holder = undefined;
+  });
+
+  const refusal = (call: Promise<unknown>): Promise<LockTimeoutError> =>
+    call.then(
+      () => Promise.reject(new Error('the lock is not busy')),
+      (error: unknown) => (isLockTimeoutError(error) ? error : Promise.reject(error as Error)),
+    );
+
+  /** Of a lease of 20 s that has just begun. In the queue of a fair lock the claim of a waiter may come after it. */
+  const expectLeft = ({ remainingTime = 0 }: LockTimeoutError) => {
+    expect(remainingTime).toBeGreaterThan(15_000);
+    expect(remainingTime).toBeLessThanOrEqual(22_000);
+    expect(Number.isInteger(remainingTime)).toBe(true);
+  };
+
+  describe.each([
+    ['memory', () => ({ store: new MemoryLockStore() })],
+    ['Redis', () => ({ connection: redis.url })],
+  ])('LockTimeoutError on %s', (_, options) => {
+    const open = (): [holder: LockService, caller: LockService] => {
+      const shared = options();
+      holder = new LockService(shared);
+      caller = new LockService(shared);
+      return [holder, caller];
+    };
+
+    it.each<[string, UsingOptions]>([
+      ['a plain lock', {}],
+      ['a fair lock', { kind: 'fair' }],
+      ['a write lock', { kind: 'write' }],
+    ])('says what the lease in the way has left, of %s', async (_kind, kind) => {
+      const [holder, caller] = open();
+      await holder.acquire('a', { ...kind, leaseTime: 20_000 });
+      for (const waitTime of [0, 30]) {
+        expectLeft(await refusal(caller.acquire('a', { ...kind, waitTime })));
+        expectLeft(await refusal(holder.acquire('a', { ...kind, waitTime })));
+      }
+    });
+
+    it('says it of the lock in the way among several', async () => {
+      const [holder, caller] = open();
+      await holder.acquire('b', { leaseTime: 20_000 });
+      for (const waitTime of [0, 30]) {
+        const error = await refusal(caller.acquire(['a', 'b', 'c'], { waitTime }));
+        expect(error.key).toBe('b');
+        expectLeft(error);
+      }
+    });
+
+    it('does not say it where the caller was not even sent', async () => {
+      const [holder, caller] = open();
+      await holder.acquire('a', { leaseTime: 20_000 });
+      const waiting = refusal(caller.acquire('a', { waitTime: 100 }));
+      const error = await refusal(caller.acquire('a', { waitTime: 100, maxWaiting: 1 }));
+      expect([error.reason, error.remainingTime]).toEqual(['queue-full', undefined]);
+      await waiting;
+    });
+  });
+
+  it('LockTimeoutError does not say what a hold without an end has left', async () => {
+    class EndlessHold extends MemoryLockStore {
+      override acquire() {
+        return Promise.resolve({ granted: false, retryAfter: Infinity, holder: undefined } as const);
+      }
     }
-    await held.release();
-    await (await several(locks).acquire()).release();
-  });
-
-  it('names one of a kind with a queue', async () => {
-    if (store === 'a quorum') return;
-    const held = await other.getFairLock('queued').acquire();
-    const both = locks.getMultiLock([locks.getLock('plain'), locks.getFairLock('queued')]);
-    const error: unknown = await both.acquire({ waitTime: 0 }).catch((reason: unknown) => reason);
-    expect(error).toMatchObject({ key: 'queued', holder: held.owner });
-    await held.release();
-  });
-
-  it('names the one that this process holds itself', async () => {
-    const held = await locks.acquire('c');
-    const error: unknown = await locks
-      .acquire(['a', 'b', 'c'], { waitTime: 0 })
-      .catch((reason: unknown) => reason);
-    expect(error).toMatchObject({ key: 'c', holder: held.owner });
-    await held.release();
+    caller = new LockService({ store: new EndlessHold() });
+    for (const waitTime of [0, 30]) {
+      expect((await refusal(caller.acquire('a', { waitTime }))).remainingTime).toBeUndefined();
+    }
   });
 });

@@ -1,8 +1,18 @@
 import 'reflect-metadata';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Injectable, SetMetadata } from '@nestjs/common';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { assertLocked, currentLease, DistributedLock } from '../../lib/index.js';
+import { Test } from '@nestjs/testing';
+import {
+  assertLocked,
+  currentLease,
+  DistributedLock,
+  type DistributedLockOptions,
+  LockModule,
+  LockTimeoutError,
+} from '../../lib/index.js';
+import { Entries } from '../doubles/entries.js';
+import { ScriptedStore } from '../doubles/scripted-store.js';
 import { DecoratedApp } from './decorated-app.js';
 
 let nest: DecoratedApp;
@@ -174,5 +184,211 @@ describe('reentrancy', () => {
     const outer = (await nest.boot(Inner, Outer)).get(Outer);
     expect(await outer.recurse(20)).toBe(20);
     expect(nest.store.calls).toMatchObject({ acquire: 1, release: 1 });
+  });
+});
+
+describe('minHoldTime', () => {
+  it('keeps the lock for minHoldTime from its start, and no longer', async () => {
+    const jobs = await nest.servedWith({ minHoldTime: 2_000, waitTime: 0, onBusy: 'skip' });
+    const began = performance.now();
+    expect(await jobs.run()).toBe('done');
+    expect(nest.locks.leases()).toEqual([]);
+    expect(await jobs.run()).toBeUndefined();
+    const lease = await nest.locks.acquire('job', { waitTime: 10_000 });
+    expect(performance.now() - began).toBeGreaterThanOrEqual(1_999);
+    await lease.release();
+  });
+
+  it('adds nothing to a method that takes longer', async () => {
+    const jobs = await nest.servedWith({ minHoldTime: 10 }, () => sleep(30));
+    await jobs.run();
+    expect(await nest.locks.inspect('job')).toBeNull();
+  });
+
+  it('counts for a method that fails, too', async () => {
+    const jobs = await nest.servedWith({ minHoldTime: 1_000 }, () => Promise.reject(new Error('x')));
+    await jobs.run().catch(() => undefined);
+    expect((await nest.locks.inspect('job'))?.remainingTime).toBeLessThanOrEqual(1_000);
+  });
+
+  it('goes with a fixed lease as long, and with a renewed one of any length', async () => {
+    for (const options of [
+      { leaseTime: 500, minHoldTime: 500 },
+      { leaseTime: 500, renew: true, minHoldTime: 5_000 },
+    ]) {
+      const jobs = await nest.servedWith(options);
+      await expect(jobs.run()).resolves.toBe('done');
+      await nest.close();
+    }
+  });
+
+  it('does not lengthen the lease meanwhile, so a crash frees the lock no later', async () => {
+    const jobs = await nest.servedWith({ minHoldTime: 600_000 }, () =>
+      nest.locks.getLock('job').remainingTime(),
+    );
+    expect(await jobs.run()).toBeLessThanOrEqual(30_000);
+  });
+});
+
+describe('other options', () => {
+  it('instance names the service', async () => {
+    const other = new ScriptedStore();
+    @Injectable()
+    class Jobs {
+      @DistributedLock('job', { instance: 'reports' })
+      async run(): Promise<void> {
+        await sleep(1);
+      }
+    }
+    nest.module = await Test.createTestingModule({
+      imports: [
+        LockModule.forRoot({ store: nest.store }),
+        LockModule.forRoot({ store: other, name: 'reports' }),
+      ],
+      providers: [Jobs],
+    }).compile();
+    await nest.module.get(Jobs).run();
+    expect([nest.store.calls.acquire, other.calls.acquire]).toEqual([0, 1]);
+  });
+
+  it('an unknown instance fails the boot with its cure', async () => {
+    @Injectable()
+    class Jobs {
+      @DistributedLock('job', { instance: 'nowhere' })
+      async run(): Promise<void> {
+        await sleep(1);
+      }
+    }
+    await expect(nest.boot(Jobs)).rejects.toThrow(/Jobs.*name: "nowhere"/s);
+  });
+
+  it('signal stops the waiting, leaseTime fixes the lease', async () => {
+    const controller = new AbortController();
+    const jobs = await nest.servedWith({ signal: controller.signal, leaseTime: 1_000 }, () =>
+      Promise.resolve(currentLease()?.remainingTime()),
+    );
+    expect(await jobs.run()).toBeLessThan(1_000);
+    await nest.locks.acquire('job');
+    const waiting = jobs.run();
+    await sleep(5);
+    controller.abort();
+    await expect(waiting).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
+  });
+});
+
+describe('kind', () => {
+  @Injectable()
+  class Files {
+    @DistributedLock('file:$<args[0]>', { kind: 'read' })
+    async read(name: string): Promise<string> {
+      return nest.entries.visit(name, 'read', 20);
+    }
+    @DistributedLock('file:$<args[0]>', { kind: 'write' })
+    async write(name: string): Promise<string> {
+      nest.entries.enter('write');
+      // A writer may read what it writes.
+      const content = await this.read(name);
+      nest.entries.leave('write');
+      return content;
+    }
+    @DistributedLock('queue', { kind: 'fair' })
+    async fair(order: number[], n: number): Promise<void> {
+      order.push(n);
+      await sleep(1);
+    }
+    @DistributedLock(['a', 'b'], { kind: 'fair' })
+    async both(): Promise<string[]> {
+      return Promise.resolve(nest.locks.leases().map((lease) => lease.name));
+    }
+  }
+
+  it("'read' shares, 'write' does not", async () => {
+    const files = await nest.make(Files);
+    await Promise.all([files.read('x'), files.read('x'), files.read('x')]);
+    expect(nest.entries.most).toBe(3);
+    nest.entries = new Entries();
+    await Promise.all([files.write('x'), files.write('x'), files.write('y')]);
+    expect(nest.entries.most).toBeLessThanOrEqual(2);
+    expect(await nest.locks.inspect('file:x')).toBeNull();
+  });
+
+  it("'fair' serves in the order of arrival, and takes several keys", async () => {
+    const files = await nest.make(Files);
+    const order: number[] = [];
+    await Promise.all(Array.from({ length: 10 }, (_, n) => files.fair(order, n)));
+    expect(order).toEqual(Array.from({ length: 10 }, (_, n) => n));
+    expect(await files.both()).toEqual(['a', 'b']);
+  });
+});
+
+describe('onBusy', () => {
+  const whileBusy = async (options: DistributedLockOptions) => {
+    const jobs = await nest.servedWith({ waitTime: 0, ...options });
+    const lease = await nest.locks.acquire('job');
+    return { call: jobs.run(), release: () => lease.release() };
+  };
+
+  it('throws LockTimeoutError', async () => {
+    const { call } = await whileBusy({});
+    await expect(call).rejects.toBeInstanceOf(LockTimeoutError);
+    expect(nest.entries.total).toBe(0);
+  });
+
+  it('skips', async () => {
+    const { call } = await whileBusy({ onBusy: 'skip' });
+    expect(await call).toBeUndefined();
+    expect(nest.entries.total).toBe(0);
+  });
+
+  it('asks a function, with the keys and the error', async () => {
+    const { call } = await whileBusy({ onBusy: ({ keys, error }) => `${keys.join()} ${error.code}` });
+    expect(await call).toBe('job LOCK_TIMEOUT');
+  });
+
+  it('concerns its own lock only, not one that the method waits for', async () => {
+    const jobs = await nest.servedWith({ onBusy: 'skip' }, () =>
+      nest.locks.using('other', { waitTime: 0 }, () => 1),
+    );
+    await nest.locks.acquire('other');
+    await expect(jobs.run()).rejects.toBeInstanceOf(LockTimeoutError);
+  });
+
+  it('does not hide a store that is away', async () => {
+    const jobs = await nest.servedWith({ onBusy: 'skip', waitTime: 0 });
+    await nest.locks.close();
+    await expect(jobs.run()).rejects.toMatchObject({ code: 'LOCK_CLOSED' });
+  });
+});
+
+describe('onLost', () => {
+  const losing = () => nest.locks.forceRelease('job', { reason: 'stuck' }).then(() => 'result');
+
+  it('leaves the result as it is', async () => {
+    const jobs = await nest.servedWith({}, losing);
+    expect(await jobs.run()).toBe('result');
+  });
+
+  it("'throw' turns success into LockLostError, with the result", async () => {
+    const jobs = await nest.servedWith({ onLost: 'throw' }, losing);
+    await expect(jobs.run()).rejects.toMatchObject({
+      code: 'LOCK_LOST',
+      reason: 'deleted',
+      result: 'result',
+      forced: { reason: 'stuck' },
+      message: expect.stringMatching(/, taken away by ".+": "stuck"$/),
+    });
+  });
+
+  it("'throw' learns of a loss from the release too", async () => {
+    const jobs = await nest.servedWith({ onLost: 'throw' }, () => nest.store.forceRelease('job'));
+    await expect(jobs.run()).rejects.toMatchObject({ code: 'LOCK_LOST', reason: 'deleted' });
+  });
+
+  it("'throw' does not replace the method's own error", async () => {
+    const failure = new Error('business');
+    const jobs = await nest.servedWith({ onLost: 'throw' }, () =>
+      losing().then(() => Promise.reject(failure)),
+    );
+    await expect(jobs.run()).rejects.toBe(failure);
   });
 });

@@ -117,3 +117,42 @@ it('waiters that may enter together behind a dead holder do so: the first that l
     expect((await Promise.all(readers)).every(({ held }) => held)).toBe(true);
     expect(now() - entered).toBeLessThan(CLAIM / 2);
   }));
+
+/** ms */
+const LEASE = 400;
+/** How much of a lease is promised. */
+const PROMISED = LEASE * 0.99 - 2;
+
+it('the next caller of a process is promised no more than its lease, though the one before had extended it', async () => {
+  await inWorld(1, async ({ process, pass }) => {
+    const { locks } = process({ leaseTime: LEASE });
+    const first = await locks.acquire('a');
+    const waiting = locks.acquire('a');
+    await first.extend(2 * LEASE);
+    // The store keeps it for a little longer than a lease that begins now.
+    while (first.remainingTime() > LEASE - 1) await pass(1);
+    expect(first.remainingTime()).toBeGreaterThan(PROMISED);
+    await first.release();
+    const next = await waiting;
+    expect(next.remainingTime()).toBeLessThanOrEqual(PROMISED);
+  });
+});
+
+it('the health tells how much time the lease has that ends next, of those that are renewed', () =>
+  inWorld(1, async ({ process, pass }) => {
+    const { locks } = process();
+    const headroom = async () => (await locks.health()).renewalHeadroom;
+    await locks.acquire('fixed', { leaseTime: 1_000 });
+    expect(await headroom()).toBeUndefined();
+    await locks.acquire('long', { leaseTime: 90_000, renew: true });
+    const short = await locks.acquire('short', { leaseTime: 9_000, renew: true });
+    const left = short.remainingTime();
+    const first = await headroom();
+    // A request takes some ms.
+    expect(first).toBeGreaterThan(left - 50);
+    expect(first).toBeLessThanOrEqual(left);
+    await pass(2_000);
+    expect(await headroom()).toBeLessThan(left - 1_950);
+    await pass(20_000);
+    expect(await headroom()).toBeGreaterThan(5_000);
+  }));

@@ -1,7 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
+import type { HealthStatus } from '../../lib/index.js';
 import { kindMismatch, PLAIN } from '../../lib/store/kind-mismatch.js';
 import { RESERVED } from '../../lib/store/lock-store.js';
 import { nodeWarnings, sameServerWarnings } from '../../lib/store/node-warnings.js';
+import { overallStatus } from '../../lib/store/overall-status.js';
 import { assertPrefix } from '../../lib/store/prefix.js';
 import type { NodeHealth } from '../../lib/store/store-health.js';
 import { subscribeToMessages } from '../../lib/store/subscribe-to-messages.js';
@@ -90,4 +92,23 @@ it('a client hears what its store tells: of queues, of losses, or nothing', asyn
   await subscribeToMessages({ ...losses, queues: undefined }, 'me', ignore);
   expect(heard).toEqual(['queues of me', 'losses of me']);
   expect(subscribeToMessages({ queues: undefined }, 'me', ignore)).toBeUndefined();
+});
+
+const nodes = (...states: HealthStatus[]) =>
+  states.map((status) => ({ node: 'any', status, latency: undefined, error: undefined }));
+
+it.each<[HealthStatus, number, HealthStatus[]]>([
+  ['up', 1, ['up']],
+  ['degraded', 1, ['degraded']],
+  ['down', 1, ['down']],
+  // A quorum of five.
+  ['up', 3, ['up', 'up', 'up', 'up', 'up']],
+  ['degraded', 3, ['up', 'up', 'down', 'up', 'down']],
+  ['degraded', 3, ['up', 'up', 'degraded', 'down', 'down']],
+  ['down', 3, ['up', 'up', 'down', 'down', 'down']],
+  // Shards, which hold locks independently of each other.
+  ['degraded', 1, ['down', 'up', 'down']],
+  ['down', 1, ['down', 'down', 'down']],
+])('is %s where %d are needed of %p', (status, needed, states) => {
+  expect(overallStatus(nodes(...states), needed)).toBe(status);
 });

@@ -7,8 +7,8 @@ import { fileURLToPath } from 'node:url';
  * ends it. All are of `npm test`. Those that use the built package cannot tell, and are left out.
  */
 const CORE = ['test/client/'];
-const LOCKS = ['test/locks/(?!scope|time-left|travel)'];
-const LONG_HOLDS = ['test/locks/(scope|time-left|travel)'];
+const LOCKS = ['test/locks/(?!scope|busy-member|travel)'];
+const LONG_HOLDS = ['test/locks/(scope|busy-member|travel)'];
 const MEMORY = ['test/stores/conformance/memory', 'test/testing/'];
 const PITFALLS = ['test/pitfalls/(acquiring|holding)'];
 const SHUTDOWN = ['test/nest/(shutdown|election)'];

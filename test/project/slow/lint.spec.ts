@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from '@jest/globals';
 
-const PROGRAM = fileURLToPath(new URL('../../scripts/lint/main.mjs', import.meta.url));
+const PROGRAM = fileURLToPath(new URL('../../../scripts/lint/main.mjs', import.meta.url));
 
 /** What the program says of a project that has these files, without the cures. */
 function lint(files: Record<string, string>): string[] {
