@@ -228,12 +228,12 @@ describe('A connection that is slow', () => {
     await environment
       .service({ connection: gone.url, leaseTime: LEASE })
       .getFairLock('late')
-      .acquire({ leaseTime: 3_000 });
+      .acquire({ leaseTime: 600 });
     await gone.stop();
     const acquired = far.getFairLock('late').acquire();
     await until(async () => (await near.inspect('late'))?.queue.length === 1);
     // It looks again by itself when that lease is over. Somebody else, who is quicker, lets it in by a message.
-    proxy.requestDelay(4_000);
+    proxy.requestDelay(1_500);
     await until(async () => (await server.client().exists('lock:late')) === 0);
     expect(await near.getFairLock('late').tryAcquire()).toBeNull();
     const lease = await acquired;
