@@ -9,12 +9,12 @@ import type {
   QueueTerms,
   ReleaseRequest,
 } from '../../store/lock-store.js';
-import type { QueueMessage } from '../../store/queue-messages.js';
+import type { QueueMessage, Rivals } from '../../store/queue-messages.js';
 import { doubtOf } from '../../store/unconfirmed.js';
 import { Alarm } from './alarm.js';
 import { deadlineOf, now } from '../holding/deadline.js';
 import type { LocalQueue } from './local-queue.js';
-import type { Tenure, TenureOrigin } from '../holding/tenure.js';
+import type { Tenure } from '../holding/tenure.js';
 import { asError, backoff, type Busy, busyWith, isRefusal, refusedWith, tooLate } from './waiting.js';
 
 /** The lock that a request asks for. */
@@ -85,19 +85,25 @@ const noReply = (): TypeError =>
   new TypeError('the store answers an acquisition with something else than whether it is granted');
 
 /**
- * The acquisition of a lock by one owner. Begins when the first answer is not a grant, and ends when the lock is
- * granted or no caller wants it any more. Repeats its request at the moments that the store names, or sooner after a
- * message.
+ * The acquisition of a lock by one owner, from its first request until the lock is granted or no caller wants it any
+ * more. Repeats its request at the moments that the store names, or sooner after a message.
  */
 export abstract class Acquisition {
   protected readonly alarm: Alarm;
   readonly createdAt: number;
-  /** The owner under which the client finds the acquisition. */
+  /** The owner under which the client finds the acquisition for messages. */
   protected key: string;
+  /** Most acquisitions are granted at once, and need no messages. */
+  private isFound = false;
   protected owner: string;
   /** The requested lease, ms. */
   protected lease: number;
   private sent: Sent | undefined;
+  /** Whether the owner may have an entry in the store queue. */
+  protected stands = false;
+  /** The last message of the store that the turn has come, unless a later answer denies it. */
+  protected handedOver:
+    { readonly at: number; readonly isClaim: boolean; readonly rivals: Rivals | undefined } | undefined;
   /** Whether a request of this owner got no answer, so that it may arrive after later requests. */
   protected doubtful = false;
   /** The hold in the way by the last answer of the store; undefined before the first answer. */
@@ -105,17 +111,12 @@ export abstract class Acquisition {
   private failure: LockUnavailableError | undefined;
   private outcome: Tenure | 'left' | undefined;
 
-  /** @param first a request that was sent before the acquisition existed */
-  constructor(
-    protected readonly queue: LocalQueue,
-    first: Sent | undefined,
-  ) {
+  constructor(protected readonly queue: LocalQueue) {
     const { client } = queue;
     this.alarm = new Alarm(client.setTimer);
-    this.createdAt = first?.askedAt ?? now();
-    this.key = this.owner = first?.owner ?? client.nextOwner();
-    this.lease = first?.leaseTime ?? queue.wantedLease ?? 0;
-    client.acquisitions.add(this.key, queue);
+    this.createdAt = now();
+    this.key = this.owner = client.nextOwner();
+    this.lease = queue.wantedLease ?? 0;
   }
 
   /** For a command that also releases another owner. */
@@ -137,19 +138,21 @@ export abstract class Acquisition {
 
   /**
    * Repeats requests until the acquisition ends.
-   * @param first a request that has been sent
+   * @param joint a request that has been sent together with a release
    * @param after ms to wait before the first request, unless a release message arrives
    */
-  async start(first?: Sent, after = 0): Promise<void> {
-    if (first === undefined) await this.prepare(after);
-    for (let failures = 0; first !== undefined || this.isOpen; first = undefined) {
-      const sent = (this.sent = first ?? this.ask());
+  async start(joint?: Sent, after = 0): Promise<void> {
+    // The first request leaves in the turn of its caller.
+    if (after > 0 || (joint === undefined && this.queue.needsMessages)) await this.prepare(after);
+    for (let failures = 0; joint !== undefined || this.isOpen; joint = undefined) {
+      const sent = (this.sent = joint ?? this.ask());
       // A store of the application may run code that makes the callers leave before the store takes the request.
       if (this.outcome === 'left') this.giveUp();
       const reply = await sent.reply;
       // Cleared only after the answer: until then, an acquisition that leaves must release the possible grant.
       this.sent = undefined;
       if (this.isAnsweredLate(sent, reply)) return;
+      if (reply instanceof Error || !reply.granted) this.beFound();
       let lookAt: number;
       if (reply instanceof Error) lookAt = this.failed(sent.askedAt, reply, failures++);
       else {
@@ -222,13 +225,26 @@ export abstract class Acquisition {
   }
 
   /** False if the first waiter wants another lease time, because the caller of the request has left. */
-  protected take(grant: Omit<TenureOrigin, 'owner' | 'leaseTime' | 'queue' | 'doubtful'>): boolean {
-    const { queue, owner, lease: leaseTime, doubtful } = this;
+  protected take(grantedAt: number, fencingToken: number, rivals: Rivals | undefined): boolean {
+    const { queue, owner, lease: leaseTime, stands: stood, doubtful } = this;
+    const handedOver = this.handedOver !== undefined;
     const { wantedLease } = queue;
     if (wantedLease === undefined) this.leave(true);
     else if (wantedLease !== leaseTime) return false;
     if (!this.isOpen) return true;
-    this.outcome = queue.granted({ ...grant, owner, leaseTime, doubtful, queue: this.terms.queue }) ?? 'left';
+    // Field by field, because a spread is slow and every acquisition passes here.
+    const origin = {
+      owner,
+      fencingToken,
+      grantedAt,
+      leaseTime,
+      queue: this.terms.queue,
+      stood,
+      handedOver,
+      rivals,
+      doubtful,
+    };
+    this.outcome = queue.granted(origin) ?? 'left';
     this.end();
     return true;
   }
@@ -283,9 +299,22 @@ export abstract class Acquisition {
     return true;
   }
 
+  /** Lets messages reach the acquisition. */
+  protected beFound(): void {
+    if (this.isFound) return;
+    this.isFound = true;
+    this.queue.client.acquisitions.add(this.key, this.queue);
+  }
+
+  /** Ends the record of the acquisition, or of its present owner. */
+  protected beForgotten(departed: ReleaseRequest | undefined): void {
+    if (this.isFound) this.queue.client.acquisitions.remove(this.key, departed);
+    this.isFound = false;
+  }
+
   private end(): void {
-    const { queue, key } = this;
-    queue.client.acquisitions.remove(key, this.outcome === 'left' ? this.departed() : undefined);
+    const { queue } = this;
+    this.beForgotten(this.outcome === 'left' ? this.departed() : undefined);
     queue.acquisitionOver(this);
     this.alarm.ring();
   }

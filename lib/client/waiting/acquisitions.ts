@@ -61,12 +61,12 @@ export class Acquisitions {
   onMessage(message: AcquisitionMessage): void {
     const { owner } = message;
     if (owner === undefined) {
-      for (const queue of this.queues.values()) queue.toAcquisition()?.lookAgain();
+      for (const queue of this.queues.values()) queue.acquisition?.lookAgain();
       return;
     }
     const queue = this.queues.get(owner);
     if (queue !== undefined) {
-      queue.toAcquisition()?.onMessage(message);
+      queue.acquisition?.onMessage(message);
       return;
     }
     const left = this.tombstones.get(owner);

@@ -8,13 +8,6 @@ import { POLL } from './waiting.js';
  * release of a request without an answer may arrive late.
  */
 export class AskAndListen extends Acquisition {
-  private isUsed = false;
-
-  override start(first?: Sent, after = 0): Promise<void> {
-    this.isUsed = first !== undefined;
-    return super.start(first, after);
-  }
-
   onMessage(): void {
     this.lookAgain();
   }
@@ -22,15 +15,14 @@ export class AskAndListen extends Acquisition {
   protected ask(): Sent {
     const { queue, terms } = this;
     this.lease = queue.wantedLease ?? this.lease;
-    if (this.isUsed) this.owner = queue.client.nextOwner();
-    this.isUsed = true;
+    this.owner = queue.client.nextOwner();
     this.doubtful = false;
     return this.send(requestFor(terms, this.owner, this.lease));
   }
 
   protected granted({ askedAt }: Sent, { fencingToken, rivals }: Grant): number {
     // The next request has another owner, and must wait until this hold is released.
-    if (!this.take({ grantedAt: askedAt, fencingToken, rivals })) this.giveUp();
+    if (!this.take(askedAt, fencingToken, rivals)) this.giveUp();
     return 0;
   }
 

@@ -1,16 +1,10 @@
 import { LockClosedError } from '../../api/errors.js';
 import { atEndOfTurn } from '../../runtime/runtime.js';
-import type {
-  AcquireReply,
-  AcquireRequest,
-  QueueTerms,
-  ReleaseReply,
-  StoreQueues,
-} from '../../store/lock-store.js';
+import type { AcquireRequest, QueueTerms, ReleaseReply, StoreQueues } from '../../store/lock-store.js';
 import { now } from '../holding/deadline.js';
 import { mayHandOff } from './hand-off.js';
 import { HoldLook, type LookAnswer, MESSAGE_ROUND } from '../holding/hold-look.js';
-import { type Acquisition, answerOf, type LockTerms, requestFor, type Sent } from './acquisition.js';
+import { type Acquisition, answerOf, type LockTerms, type Sent } from './acquisition.js';
 import { AskAndListen } from './ask-and-listen.js';
 import type { LockClient } from '../lock-client.js';
 import { QueueWait } from './queue-wait.js';
@@ -32,11 +26,8 @@ export class LocalQueue implements WaiterQueue {
   private waiters: Set<Waiter> | undefined;
   /** The hold of this process. */
   private tenure: Tenure | undefined;
-  /** The first request of the callers. Most are granted, and need no acquisition. */
-  private first: Sent | undefined;
-  private acquisition: Acquisition | undefined;
-  /** Set while the first request is sent: a store of the application may run code that uses this queue. */
-  private isSending = false;
+  /** The requests of the callers. Set before the first one is sent: a store of the application may run code that uses this queue. */
+  acquisition: Acquisition | undefined;
   /** Asks the store about the hold. Made with the first question: most holds end without one. */
   private look: HoldLook | undefined;
   /** Made for the first waiter that needs a subscription to releases. */
@@ -103,17 +94,7 @@ export class LocalQueue implements WaiterQueue {
 
   /** The moment of the callers' first request for the lock. */
   get askingSince(): number | undefined {
-    return this.first?.askedAt ?? this.acquisition?.createdAt;
-  }
-
-  /** The acquisition of the callers; made from the first request if that is still under way. */
-  toAcquisition(): Acquisition | undefined {
-    const { first } = this;
-    if (first === undefined) return this.acquisition;
-    this.first = undefined;
-    const acquisition = this.makeAcquisition(first);
-    void acquisition.start(first);
-    return acquisition;
+    return this.acquisition?.createdAt;
   }
 
   /** Lease of the first waiter, ms; undefined if none is left. */
@@ -149,7 +130,7 @@ export class LocalQueue implements WaiterQueue {
       (this.waiters ??= new Set()).add(waiter);
       if (this.tenure?.user !== undefined) waiter.waitsFor(this.tenure.owner);
       // A caller that does not wait needs an answer to a request that was sent after its call.
-      if (waiter.impatient) this.toAcquisition()?.lookAgain();
+      if (waiter.impatient) this.acquisition?.lookAgain();
       this.goOn();
       waiter.limit();
     });
@@ -172,7 +153,7 @@ export class LocalQueue implements WaiterQueue {
     const { returns, queueMessages, store } = this.client;
     const { queues } = store;
     // A process that took the lock as one of several has an older acquisition, which keeps its turn.
-    if (handsOver(queues) && !this.isAsking && this.wait && queueMessages.isSubscribed) {
+    if (handsOver(queues) && this.acquisition === undefined && this.wait && queueMessages.isSubscribed) {
       const acquisition = this.makeAcquisition();
       const { nextOwner } = acquisition;
       const askedAt = now();
@@ -269,7 +250,7 @@ export class LocalQueue implements WaiterQueue {
     };
     const onRelease = () => {
       doubt();
-      this.toAcquisition()?.lookAgain();
+      this.acquisition?.lookAgain();
     };
     this.releases ??= new ReleaseListener(this.client.store, this.name, onRelease, doubt);
     return this.releases.open();
@@ -288,10 +269,6 @@ export class LocalQueue implements WaiterQueue {
     return this.terms.queue !== undefined;
   }
 
-  private get isAsking(): boolean {
-    return this.isSending || this.first !== undefined || this.acquisition !== undefined;
-  }
-
   private get isSubscribed(): boolean {
     return this.releases?.isActive === true;
   }
@@ -304,7 +281,7 @@ export class LocalQueue implements WaiterQueue {
   /** Ensures that every waiter has a request, a question or a hold that it waits for. */
   private goOn(): void {
     if (this.length === 0) {
-      this.toAcquisition()?.leave();
+      this.acquisition?.leave();
       if (this.tenure !== undefined) return;
       this.releases?.close();
       this.onIdle(this);
@@ -313,46 +290,15 @@ export class LocalQueue implements WaiterQueue {
       if (this.wait && !this.isToldOfTurn)
         void (this.hasQueue ? this.client.queueMessages.subscribe() : this.subscribe());
       if (this.hasWaiter({ impatient: true })) this.lookAt(this.tenure);
-    } else if (!this.isAsking) {
+    } else if (this.acquisition === undefined) {
       const after = this.yielding && this.isSubscribed ? MESSAGE_ROUND : 0;
       this.yielding = false;
-      if (after > 0 || this.needsMessages) void this.makeAcquisition().start(undefined, after);
-      else this.askFirst();
+      void this.makeAcquisition().start(undefined, after);
     }
   }
 
-  private askFirst(): void {
-    const { client } = this;
-    const takesEntry = this.hasQueue && this.wait && client.queueMessages.isSubscribed;
-    const owner = client.nextOwner();
-    const entry = takesEntry ? { arrival: undefined } : undefined;
-    this.isSending = true;
-    const first = this.send(requestFor(this.terms, owner, this.wantedLease ?? 0, entry), takesEntry);
-    this.first = first;
-    this.isSending = false;
-    // A message may announce the turn before the answer comes.
-    if (takesEntry) client.acquisitions.add(owner, this);
-    void first.reply.then((reply) => {
-      if (this.first === first) this.firstAnswered(first, reply);
-    });
-    if (this.length === 0) this.goOn();
-  }
-
-  private firstAnswered(first: Sent, reply: AcquireReply | Error): void {
-    const { owner, leaseTime, askedAt: grantedAt, takesEntry: stood } = first;
-    if (reply instanceof Error || !reply.granted || leaseTime !== this.wantedLease) {
-      this.toAcquisition();
-      return;
-    }
-    this.first = undefined;
-    if (stood) this.client.acquisitions.remove(owner);
-    const { fencingToken, rivals } = reply;
-    this.granted({ owner, grantedAt, leaseTime, fencingToken, queue: this.terms.queue, rivals, stood });
-    this.goOn();
-  }
-
-  private makeAcquisition(first?: Sent): Acquisition {
-    return (this.acquisition = this.hasQueue ? new QueueWait(this, first) : new AskAndListen(this, first));
+  private makeAcquisition(): Acquisition {
+    return (this.acquisition = this.hasQueue ? new QueueWait(this) : new AskAndListen(this));
   }
 
   private handOff(tenure: Tenure, user = tenure.user): boolean {
@@ -368,7 +314,7 @@ export class LocalQueue implements WaiterQueue {
     // Called before the next owner continues, which waits for the promise of its grant.
     user?.onHandedOff();
     // The acquisition may be older than a hold that the process took as one of several locks.
-    if (this.length === 0) this.toAcquisition()?.leave();
+    if (this.length === 0) this.acquisition?.leave();
     return true;
   }
 
@@ -440,7 +386,7 @@ export class LocalQueue implements WaiterQueue {
       this.goOn();
       return;
     }
-    const silentSince = this.first?.askedAt ?? this.acquisition?.silentSince ?? this.look?.asking?.sentAt;
+    const silentSince = this.acquisition?.silentSince ?? this.look?.asking?.sentAt;
     const lastCall = (silentSince ?? -Infinity) + GRACE;
     if (now() < lastCall) {
       waiter.impatient = true;

@@ -1,6 +1,6 @@
 import { random } from '../../runtime/runtime.js';
 import type { ReleaseRequest } from '../../store/lock-store.js';
-import { CLAIM, QUEUE_ENTRY_LIFE, type Rivals } from '../../store/queue-messages.js';
+import { CLAIM, QUEUE_ENTRY_LIFE } from '../../store/queue-messages.js';
 import { isGrantedInVain } from '../../store/unconfirmed.js';
 import {
   Acquisition,
@@ -19,20 +19,15 @@ import { GRACE, POLL } from './waiting.js';
  * nothing.
  */
 export class QueueWait extends Acquisition {
-  /** Whether the owner may have an entry in the store queue. */
-  private stands = false;
   private arrival: number | undefined;
-  /** The last message of the store that the turn has come, unless a later answer denies it. */
-  private handedOver:
-    { readonly at: number; readonly isClaim: boolean; readonly rivals: Rivals | undefined } | undefined;
   /** The moment from which the store grants only claims by message; see CLAIM. */
   private claimsFrom = Infinity;
   /** Whether the store was asked after `claimsFrom`, so that no message of a whole lease was lost. */
   private asked = false;
 
-  override start(first?: Sent, after = 0): Promise<void> {
-    this.stands = first?.takesEntry === true;
-    return super.start(first, after);
+  override start(joint?: Sent, after = 0): Promise<void> {
+    if (joint !== undefined) this.stand();
+    return super.start(joint, after);
   }
 
   onMessage(message: AcquisitionMessage): void {
@@ -45,7 +40,7 @@ export class QueueWait extends Acquisition {
       const isLate = now() >= deadlineOf(grantedAt, Math.min(CLAIM, this.lease));
       this.handedOver = isLate ? undefined : { at: now(), isClaim, rivals };
       // A new request turns a claim that still exists into a whole lease. Only then the callers get the lock.
-      if (isClaim || isLate || !this.enter({ grantedAt, fencingToken, rivals })) this.lookAgain();
+      if (isClaim || isLate || !this.take(grantedAt, fencingToken, rivals)) this.lookAgain();
     } else {
       if (message.listen === true) this.queue.leftToOthers();
       this.alarm.set(message.listen === true ? now() + message.within : this.after(message.within));
@@ -75,15 +70,14 @@ export class QueueWait extends Acquisition {
       this.lease = queue.wantedLease ?? this.lease;
     // An owner with an entry keeps it: otherwise the store would grant the lock to a forgotten entry without a caller.
     const takesEntry = (queue.wait || this.stands) && queue.client.queueMessages.isSubscribed;
-    this.stands ||= takesEntry;
+    if (takesEntry) this.stand();
     const entry = takesEntry ? { arrival: this.arrival } : undefined;
     return this.send(requestFor(terms, owner, this.lease, entry), takesEntry);
   }
 
   protected granted({ askedAt }: Sent, { fencingToken, rivals }: Grant): number {
-    const grant = { grantedAt: askedAt, fencingToken, rivals: rivals ?? this.handedOver?.rivals };
     // The hold has the lease time of a caller that has left. The store shortens no hold.
-    if (!this.enter(grant)) this.beginAnew();
+    if (!this.take(askedAt, fencingToken, rivals ?? this.handedOver?.rivals)) this.beginAnew();
     return 0;
   }
 
@@ -129,28 +123,23 @@ export class QueueWait extends Acquisition {
     super.giveUp(until, this.stands ? Math.max(until, blockedUntil) + this.lease + QUEUE_ENTRY_LIFE : until);
   }
 
-  /** As `take`. */
-  private enter(grant: {
-    readonly grantedAt: number;
-    readonly fencingToken: number;
-    readonly rivals: Rivals | undefined;
-  }): boolean {
-    return this.take({ ...grant, stood: this.stands, handedOver: this.handedOver !== undefined });
-  }
-
   /**
    * The grant of the store does not count. Its owner would stay the holder until its next request, and block waiters
    * that the store could serve. So it leaves, and another owner asks, behind the present waiters.
    */
   private beginAnew(): void {
     this.giveUp();
-    const { client } = this.queue;
-    client.acquisitions.remove(this.key, this.departed());
-    this.key = this.owner = client.nextOwner();
+    this.beForgotten(this.departed());
+    this.key = this.owner = this.queue.client.nextOwner();
     this.stands = this.doubtful = this.asked = false;
     this.arrival = this.handedOver = this.refusal = undefined;
     this.claimsFrom = Infinity;
-    client.acquisitions.add(this.key, this.queue);
+  }
+
+  /** Before the request for an entry: a message may announce the turn before the answer comes. */
+  private stand(): void {
+    this.stands = true;
+    this.beFound();
   }
 
   /** The moment of the next request. The holder may hold for long, and the message of its release may be lost. */

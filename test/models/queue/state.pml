@@ -19,7 +19,7 @@
 #define min(a, b) ((a) < (b) -> (a) : (b))
 #define max(a, b) ((a) > (b) -> (a) : (b))
 
-/* The first request, then the acquisition: `outcome` in lib/client/waiting/acquisition.ts. A hold is `granted` there. */
+/* The acquisition: `outcome` in lib/client/waiting/acquisition.ts. A hold is `granted` there. */
 #define IDLE 0
 #define ASKING 1
 #define STANDING 2
