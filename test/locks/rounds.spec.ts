@@ -1,7 +1,5 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { LockService } from '../../lib/index.js';
-import { Attempt } from '../../lib/locks/attempt.js';
-import { callOf } from '../../lib/locks/call.js';
 import { Rounds, type Round, stepsOf } from '../../lib/locks/multi/rounds.js';
 import type { StoreLock } from '../../lib/locks/store-lock.js';
 
@@ -98,58 +96,5 @@ describe('the rounds of a multi-lock', () => {
     expect(steps.map(([lock]) => lock!.location)).toEqual(
       [write, read, a].map((lock) => (lock as StoreLock).location),
     );
-  });
-});
-
-describe('the time of an attempt at several locks', () => {
-  beforeEach(() => {
-    jest.useFakeTimers();
-  });
-
-  afterEach(() => {
-    jest.useRealTimers();
-  });
-
-  const attemptOf = (waitTime: number, hold: number) => {
-    const { client } = locks.getLock('a') as unknown as StoreLock;
-    return new Attempt({ steps: [], hold }, callOf(client, { waitTime }));
-  };
-  const timesOf = ({ lockTime, storeTime }: Attempt) => [lockTime, storeTime];
-  const pass = (ms: number) => {
-    jest.advanceTimersByTime(ms);
-  };
-
-  it('is that of the caller as long as nothing is held, and none for a lock once something is', () => {
-    pass(500);
-    const attempt = attemptOf(5_000, 0);
-    pass(1_000);
-    expect(timesOf(attempt)).toEqual([4_000, 4_000]);
-    attempt.granted();
-    pass(100);
-    expect(timesOf(attempt)).toEqual([0, 150]);
-    attempt.granted();
-    expect(timesOf(attempt)).toEqual([0, 150]);
-  });
-
-  it('is that for which the rest may be waited for where something is held, within that of the caller', () => {
-    const attempt = attemptOf(5_000, 600);
-    attempt.granted();
-    pass(100);
-    expect(timesOf(attempt)).toEqual([500, 500]);
-    const short = attemptOf(300, 600);
-    short.granted();
-    pass(100);
-    expect(timesOf(short)).toEqual([200, 200]);
-    const little = attemptOf(5_000, 20);
-    little.granted();
-    pass(10);
-    expect(timesOf(little)).toEqual([10, 240]);
-  });
-
-  it('leaves the store a moment for its answer at the end, and its own time where the caller does not wait', () => {
-    const over = attemptOf(100, 0);
-    pass(200);
-    expect(timesOf(over)).toEqual([0, 1]);
-    expect(attemptOf(0, 0).storeTime).toBe(0);
   });
 });

@@ -269,50 +269,18 @@ describe('a lease that travels', () => {
 });
 
 describe('a ticket', () => {
-  it.each([
-    undefined,
-    null,
-    7,
-    '',
-    'abc',
-    '{}',
-    Buffer.from('{"v":1}').toString('base64url'),
-    'é'.repeat(30),
-  ])('that is none is refused: %p', async (text) => {
-    const error = await failure(b.resume(text as string));
-    expect(isLockConfigError(error)).toBe(true);
-    expect((error as Error).message).toContain('ticket: must be the text that lease.handOver() has given');
-    expect((error as Error).message.length).toBeLessThan(400);
-  });
-
   const changed = (ticket: string, change: object) => {
     const read = JSON.parse(Buffer.from(ticket, 'base64url').toString()) as object;
     return Buffer.from(JSON.stringify({ ...read, ...change })).toString('base64url');
   };
 
-  it('of another instance, version, name, kind or owner is refused by name, and stays good', async () => {
+  it('of another instance, name, kind or owner is refused by name, and stays good', async () => {
     const ticket = await (await a.acquire('job')).handOver();
     const other = service({ keyPrefix: 'other:' });
     const error = await failure(other.resume(ticket));
     expect(isLockConfigError(error)).toBe(true);
     expect((error as Error).message).toContain(
       'ticket: is for the lock "job" of an instance with the keyPrefix "lock:", and this one has "other:"',
-    );
-    expect(((await failure(b.resume(changed(ticket, { v: 2 })))) as Error).message).toContain('version 1');
-    for (const wrong of [
-      { kind: 'multi' },
-      { owner: 'me' },
-      { token: 0 },
-      { leaseTime: 1.5 },
-      { end: -1 },
-      { label: '' },
-      { permits: 0 },
-      { keepUntil: null },
-    ]) {
-      expect(isLockConfigError(await failure(b.resume(changed(ticket, wrong))))).toBe(true);
-    }
-    expect(((await failure(b.resume(changed(ticket, { name: '' })))) as Error).message).toContain(
-      'must not be empty',
     );
     const renamed = await failure(b.resume(changed(ticket, { name: 'other' })));
     expect((renamed as LockLostError).reason).toBe('deleted');
