@@ -1,18 +1,18 @@
-import type { BeforeApplicationShutdown, OnModuleInit } from '@nestjs/common';
+import { type BeforeApplicationShutdown, NotFoundException, type OnModuleInit } from '@nestjs/common';
 import type { ApplicationConfig, ModuleRef } from '@nestjs/core';
 import type { LockService } from '../module/lock-service.js';
 import { unguardedBoardWarning } from '../module/options-warnings.js';
 import { stateOf } from '../module/service-state.js';
 import { serviceOf } from '../nest/service/service-of.js';
 import { Details } from './feed/detail.js';
-import { failureOf } from './feed/failure.js';
+import { outageOf } from '../api/outage.js';
 import { LockFeed } from './feed/lock-feed.js';
+import { urlOf, type BoardRequest } from './http/request.js';
 import { endConnectionAfter, respond, statusOf, type BoardResponse, type Headers } from './http/respond.js';
 import type { ResolvedBoardOptions } from './lock-board.options.js';
 
 /** The state of one LockService. */
 export interface BoardInstance {
-  readonly name: string;
   readonly service: LockService;
   readonly feed: LockFeed;
   readonly details: Details;
@@ -33,11 +33,10 @@ export class Board implements OnModuleInit, BeforeApplicationShutdown {
 
   /** @throws LockConfigError if there is no such LockService */
   onModuleInit(): void {
-    const { instances, readOnly, limit, interval } = this.options;
-    for (const name of instances) {
+    for (const name of this.options.instances) {
       const service = serviceOf(this.modules, name === 'default' ? undefined : name);
-      const feed = new LockFeed(service, { instance: name, instances, writable: !readOnly, limit, interval });
-      this.byName.set(name, { name, service, feed, details: new Details(service) });
+      const feed = new LockFeed(service, name, this.options);
+      this.byName.set(name, { service, feed, details: new Details(service) });
       if (this.isOpen) stateOf(service)?.bootWarnings.set('board', unguardedBoardWarning(this.options.path));
     }
   }
@@ -45,17 +44,16 @@ export class Board implements OnModuleInit, BeforeApplicationShutdown {
   /** In production, without a guard of its own or of the application. */
   private get isOpen(): boolean {
     const { application, options } = this;
-    const guards = [
-      application.getGlobalGuards(),
-      application.getGlobalRequestGuards(),
-      options.guards,
-    ].flat();
-    return guards.length === 0 && process.env.NODE_ENV === 'production';
+    const guards = [application.getGlobalGuards(), application.getGlobalRequestGuards(), options.guards];
+    return guards.flat().length === 0 && process.env.NODE_ENV === 'production';
   }
 
-  /** The first one without a name; undefined if there is none of this name. */
-  instance(name: string | null): BoardInstance | undefined {
-    return this.byName.get(name ?? this.options.instances[0] ?? '');
+  /** The instance that a request names; the first one if it names none. @throws NotFoundException */
+  instance(request: BoardRequest): BoardInstance {
+    const name = urlOf(request).searchParams.get('instance') ?? this.options.instances[0] ?? '';
+    const instance = this.byName.get(name);
+    if (instance === undefined) throw new NotFoundException('There is no such instance');
+    return instance;
   }
 
   /** There are as many viewers as `maxViewers` says. */
@@ -79,16 +77,13 @@ export class Board implements OnModuleInit, BeforeApplicationShutdown {
     respond(response, status, type, body, headers);
   }
 
-  sendJson(response: BoardResponse, body: object, status = 200, headers: Headers = {}): void {
-    this.send(response, 'application/json', JSON.stringify(body), headers, status);
-  }
-
   /** As JSON, or with the reason for which there is no answer. */
   async answer(response: BoardResponse, give: () => Promise<object>): Promise<void> {
     try {
-      this.sendJson(response, await give());
+      this.send(response, 'application/json', JSON.stringify(await give()));
     } catch (error) {
-      this.sendJson(response, { message: failureOf(error) }, statusOf(error));
+      const body = JSON.stringify({ message: outageOf(error) });
+      this.send(response, 'application/json', body, {}, statusOf(error));
     }
   }
 

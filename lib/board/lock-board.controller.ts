@@ -1,11 +1,11 @@
 import { randomInt } from 'node:crypto';
-import { Get, Inject, NotFoundException, Req, Res } from '@nestjs/common';
-import { assertName } from '../client/validation.js';
+import { BadRequestException, Get, Inject, NotFoundException, Post, Req, Res } from '@nestjs/common';
+import { isSeen } from '../runtime/text.js';
 import { script, assetVersion, style } from './assets.generated.js';
 import { Board, type BoardInstance } from './board.js';
 import { textOf } from './feed/viewers.js';
-import type { BoardDetail, BoardWaits } from './feed/wire.js';
-import { tokenFor } from './http/cross-site.js';
+import { actorOf } from './http/actor.js';
+import { assertOwnPage, tokenFor } from './http/cross-site.js';
 import { EventStream } from './http/event-stream.js';
 import { baseOf, urlOf, type BoardRequest } from './http/request.js';
 import { openStream, type BoardResponse } from './http/respond.js';
@@ -13,6 +13,8 @@ import { pageOf } from './view/page.js';
 
 /** When a viewer that is refused may come again, s: between this and twice as long. */
 const RETRY = 10;
+/** The longest reason of a viewer. The addition of the board must fit beside it. */
+const LONGEST_REASON = 500;
 
 const NO_TOKEN = { token: undefined, cookie: undefined };
 const UNCHANGING = { 'Cache-Control': 'private, max-age=31536000, immutable' };
@@ -21,25 +23,23 @@ const UNCHANGING = { 'Cache-Control': 'private, max-age=31536000, immutable' };
 const cachingOf = (request: BoardRequest) =>
   urlOf(request).searchParams.get('v') === assetVersion ? UNCHANGING : {};
 
-/** What viewers read. Its path and its guards come from the options: see LockBoardModule. */
+/** What viewers read, and their actions. Its path and its guards come from the options: see LockBoardModule. */
 export class LockBoardController {
   constructor(@Inject(Board) private readonly board: Board) {}
 
   @Get()
   async page(@Req() request: BoardRequest, @Res() response: BoardResponse): Promise<void> {
-    const instance = this.instanceOf(request, response);
-    if (instance === undefined) return;
+    const { feed, details } = this.board.instance(request);
     const query = urlOf(request).searchParams;
-    const [lock, holder] = [query.get('lock'), query.get('holder')];
+    const lock = query.get('lock');
     // Together: a store that does not answer lets each of them wait.
-    const [state, detail, waits] = await Promise.all([
-      instance.feed.state(),
-      lock === null ? undefined : detailOf(instance, lock).catch(() => undefined),
-      holder === null ? undefined : waitsOf(instance, holder).catch(() => undefined),
+    const [state, detail] = await Promise.all([
+      feed.state(),
+      lock === null ? undefined : details.of(lock).catch(() => undefined),
     ]);
     await this.board.turn();
     const { token, cookie } = this.board.options.readOnly ? NO_TOKEN : tokenFor(request);
-    const page = pageOf({ base: baseOf(request), version: assetVersion, token, state, query, detail, waits });
+    const page = pageOf({ base: baseOf(request), version: assetVersion, token, state, query, detail });
     this.board.send(response, 'text/html', page, cookie === undefined ? {} : { 'Set-Cookie': cookie });
   }
 
@@ -55,36 +55,26 @@ export class LockBoardController {
 
   @Get('state')
   async state(@Req() request: BoardRequest, @Res() response: BoardResponse): Promise<void> {
-    const instance = this.instanceOf(request, response);
-    if (instance !== undefined)
-      this.board.send(response, 'application/json', textOf(await instance.feed.state()));
+    this.board.send(response, 'application/json', textOf(await this.board.instance(request).feed.state()));
   }
 
   @Get('lock')
   async lock(@Req() request: BoardRequest, @Res() response: BoardResponse): Promise<void> {
-    const instance = this.instanceOf(request, response);
+    const { details } = this.board.instance(request);
     const name = urlOf(request).searchParams.get('name') ?? '';
-    if (instance !== undefined) await this.board.answer(response, () => detailOf(instance, name));
-  }
-
-  @Get('holder')
-  async holder(@Req() request: BoardRequest, @Res() response: BoardResponse): Promise<void> {
-    const instance = this.instanceOf(request, response);
-    const label = urlOf(request).searchParams.get('label') ?? '';
-    if (instance !== undefined) await this.board.answer(response, () => waitsOf(instance, label));
+    await this.board.answer(response, () => details.of(name));
   }
 
   @Get('events')
   async events(@Req() request: BoardRequest, @Res() response: BoardResponse): Promise<void> {
-    const instance = this.instanceOf(request, response);
-    if (instance === undefined) return;
-    const { feed } = instance;
+    const { feed } = this.board.instance(request);
     await feed.state();
+    await this.board.turn();
     if (this.board.isFull) {
       const { maxViewers } = this.board.options;
       const message = `The board has as many viewers as it may have: ${String(maxViewers)} (maxViewers); try again later`;
       const headers = { 'Retry-After': String(RETRY + randomInt(RETRY)) };
-      this.board.sendJson(response, { message }, 503, headers);
+      this.board.send(response, 'application/json', JSON.stringify({ message }), headers, 503);
       return;
     }
     this.board.endWhereClosing(response);
@@ -97,24 +87,41 @@ export class LockBoardController {
     else new EventStream(raw, feed);
   }
 
-  /** The page with a slash at the end, if that is a path of its own. */
-  async rest(@Req() request: BoardRequest, @Res() response: BoardResponse): Promise<void> {
-    if (request.params?.['*'] === '') await this.page(request, response);
-    else throw new NotFoundException();
+  @Post('ask')
+  async ask(@Req() request: BoardRequest, @Res() response: BoardResponse): Promise<void> {
+    await this.carryOut(request, response, async ({ service }, name, reason) => ({
+      asked: await service.requestRelease(name, { reason }),
+    }));
   }
 
-  /** Answers the request if there is no such instance. */
-  private instanceOf(request: BoardRequest, response: BoardResponse): BoardInstance | undefined {
-    const instance = this.board.instance(urlOf(request).searchParams.get('instance'));
-    if (instance === undefined) this.board.sendJson(response, { message: 'There is no such instance' }, 404);
-    return instance;
+  @Post('force')
+  async force(@Req() request: BoardRequest, @Res() response: BoardResponse): Promise<void> {
+    await this.carryOut(request, response, async ({ service }, name, reason) => ({
+      released: await service.forceRelease(name, { reason }),
+    }));
+  }
+
+  /**
+   * @throws NotFoundException on a board that only reads
+   * @throws ForbiddenException for a request of another site
+   * @throws BadRequestException if the name has not been typed, or there is no reason
+   */
+  private async carryOut(
+    request: BoardRequest,
+    response: BoardResponse,
+    action: (instance: BoardInstance, name: string, reason: string) => Promise<object>,
+  ): Promise<void> {
+    if (this.board.options.readOnly) throw new NotFoundException();
+    assertOwnPage(request);
+    const instance = this.board.instance(request);
+    const { name, confirm, reason } = (request.body ?? {}) as Readonly<Record<string, unknown>>;
+    if (typeof name !== 'string') throw new BadRequestException('The name of the lock is missing');
+    if (confirm !== name) throw new BadRequestException('The name has to be typed to confirm');
+    if (typeof reason !== 'string' || !isSeen(reason) || reason.length > LONGEST_REASON)
+      throw new BadRequestException(`A reason is needed, of ${String(LONGEST_REASON)} characters at most`);
+    const actor = await actorOf(this.board.options, request);
+    const signed = `${reason.trim()} (${actor === '' ? '' : `${actor}, `}on the board)`;
+    await this.board.answer(response, () => action(instance, name, signed));
+    instance.feed.hurry();
   }
 }
-
-async function detailOf({ details }: BoardInstance, name: string): Promise<BoardDetail> {
-  assertName(name);
-  return await details.of(name);
-}
-
-const waitsOf = async ({ details, feed }: BoardInstance, label: string): Promise<BoardWaits> =>
-  await details.waitsOf(label, (await feed.state()).locks);

@@ -1,19 +1,15 @@
 import {
   Controller,
-  Inject,
-  type NestModule,
   type DynamicModule,
   Module,
   type Type,
   UseGuards,
   VERSION_NEUTRAL,
 } from '@nestjs/common';
-import { ApplicationConfig, HttpAdapterHost, ModuleRef } from '@nestjs/core';
+import { ApplicationConfig, ModuleRef } from '@nestjs/core';
 import { Board } from './board.js';
-import { LockBoardActionsController } from './lock-board-actions.controller.js';
 import { LockBoardController } from './lock-board.controller.js';
 import type { LockBoardOptions, ResolvedBoardOptions } from './lock-board.options.js';
-import { SlashRoute } from './slash-route.js';
 import { resolveBoardOptions } from './lock-board.options.validation.js';
 
 /**
@@ -24,19 +20,14 @@ import { resolveBoardOptions } from './lock-board.options.validation.js';
  * The page shows names of locks, hosts, ports and labels, so it belongs behind a guard.
  */
 @Module({})
-export class LockBoardModule implements NestModule {
-  constructor(@Inject(SlashRoute) private readonly slashRoute: { add(): void }) {}
-
+export class LockBoardModule {
   /** @throws LockConfigError when an option is wrong, or if `readOnly` is false and there is no guard */
   static forRoot(options: LockBoardOptions = {}): DynamicModule {
     const resolved = resolveBoardOptions(options);
-    const controller = controllerOf(LockBoardController, resolved);
     return {
       module: LockBoardModule,
       imports: resolved.imports ?? [],
-      controllers: resolved.readOnly
-        ? [controller]
-        : [controller, controllerOf(LockBoardActionsController, resolved)],
+      controllers: [controllerOf(resolved)],
       providers: [
         {
           provide: Board,
@@ -44,18 +35,8 @@ export class LockBoardModule implements NestModule {
           useFactory: (modules: ModuleRef, application: ApplicationConfig) =>
             new Board(resolved, modules, application),
         },
-        {
-          provide: SlashRoute,
-          inject: [HttpAdapterHost],
-          useFactory: (host: HttpAdapterHost) => new SlashRoute(controller, host),
-        },
       ],
     };
-  }
-
-  /** Nest calls this when the application has its adapter, and before it registers routes. */
-  configure(): void {
-    this.slashRoute.add();
   }
 }
 
@@ -63,10 +44,9 @@ export class LockBoardModule implements NestModule {
 const API_EXCLUDE_CONTROLLER = 'swagger/apiExcludeController';
 
 /** A class of its own for each board: a path and guards belong to a class. */
-function controllerOf<T extends object>(base: Type<T>, { path, guards }: ResolvedBoardOptions): Type<T> {
-  // A mixin, which TypeScript knows only with arguments of any type.
-  const board = class extends (base as Type) {} as Type<T>;
-  Object.defineProperty(board, 'name', { value: base.name });
+function controllerOf({ path, guards }: ResolvedBoardOptions): Type<LockBoardController> {
+  const board = class extends LockBoardController {};
+  Object.defineProperty(board, 'name', { value: LockBoardController.name });
   Reflect.defineMetadata(API_EXCLUDE_CONTROLLER, [true], board);
   Controller({ path, version: VERSION_NEUTRAL })(board);
   if (guards.length > 0) UseGuards(...guards)(board);

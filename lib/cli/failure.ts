@@ -1,5 +1,3 @@
-import { types } from 'node:util';
-import { type LockUnavailableError } from '../api/errors.js';
 import {
   isLockConfigError,
   isLockKeyError,
@@ -7,6 +5,7 @@ import {
   isLockTimeoutError,
   isLockUnavailableError,
 } from '../api/error-guards.js';
+import { outageOf } from '../api/outage.js';
 import { onOneLine } from '../runtime/text.js';
 import { Failure } from './command-failure.js';
 import { EXIT } from './exit-code.js';
@@ -17,28 +16,10 @@ export function failureOf(error: unknown): Failure {
   if (isLockConfigError(error) || isLockKeyError(error)) return new Failure(error.message, EXIT.usage);
   if (isLockKindMismatchError(error)) return new Failure(error.message, EXIT.mismatch);
   if (isLockTimeoutError(error)) return new Failure(error.message, EXIT.busy);
-  if (isLockUnavailableError(error)) return new Failure(outageOf(error), EXIT.unavailable);
+  if (isLockUnavailableError(error))
+    return new Failure(`Redis cannot be used: ${reasonOf(error)}`, EXIT.unavailable);
   return new Failure(error instanceof Error ? error.message : String(error), EXIT.fault);
 }
 
-function outageOf({ cause, outcomes }: LockUnavailableError): string {
-  const each = outcomes.map(({ node, outcome, error }) => `${node} ${messageOf(error) ?? outcome}`);
-  const why = each.length > 0 ? each.join('; ') : (messageOf(cause) ?? 'the reason is not known');
-  return `Redis cannot be used: ${onOneLine(why)}`;
-}
-
 /** Why a command was not done, in a line. */
-export const reasonOf = (error: unknown): string => onOneLine(messageOf(error) ?? String(error));
-
-/** With the reason of a connection that could not be made, which is an error of its own. */
-function messageOf(error: unknown): string | undefined {
-  if (!isError(error)) return undefined;
-  if (isLockUnavailableError(error) && error.cause !== undefined) return messageOf(error.cause);
-  const reason = error.name === 'NotConnected' ? messageOf(error.cause) : undefined;
-  const { code = error.name } = error as NodeJS.ErrnoException;
-  const message = error.message === '' ? code : error.message;
-  return reason === undefined ? message : `${message}: ${reason}`;
-}
-
-/** Errors of the system come from another realm if the code runs in its own one. */
-const isError = (error: unknown): error is Error => error instanceof Error || types.isNativeError(error);
+export const reasonOf = (error: unknown): string => onOneLine(outageOf(error));

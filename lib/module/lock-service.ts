@@ -1,7 +1,7 @@
 import { Logger, type BeforeApplicationShutdown, type OnApplicationShutdown } from '@nestjs/common';
 import type { Observable } from 'rxjs';
 import { closeTogether } from '../client/holding/closing.js';
-import { idleTimerAt, now, timerAt } from '../client/holding/deadline.js';
+import { idleTimerAt, timerAt } from '../client/holding/deadline.js';
 import { StandingDeadlocks } from '../client/deadlock/standing-deadlocks.js';
 import { LockClient } from '../client/lock-client.js';
 import { currentScope, runInScope, Scope } from '../client/scope/scope.js';
@@ -83,11 +83,6 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
       bootWarnings: new Map(),
       clientId: () => client.id,
       headroomShare: () => this.client.watchdog.headroomShare(),
-      waitingFor: (name) => this.client.callers.waitingFor(name),
-      longestWait: (name) => {
-        const since = this.client.callers.waitingSince(name);
-        return since === undefined ? undefined : now() - since;
-      },
       counts: () => ({ held: this.leases().length, waiting: this.client.callers.waiting }),
       connect: () => {
         logger.log(`Holds locks as "${settings.label}"`);

@@ -12,10 +12,6 @@ export interface ServiceState {
   clientId(): string;
   /** The share of the lease that is left, of the lease closest to its end; undefined if it renews none. */
   headroomShare(): number | undefined;
-  /** How many callers of this process wait for a lock. */
-  waitingFor(name: string): number;
-  /** ms for which the first of them has waited; undefined if none waits. */
-  longestWait(name: string): number | undefined;
   /** How many leases this process has, and how many of its callers wait. */
   counts(): { readonly held: number; readonly waiting: number };
   /** Opens the connections. */

@@ -1,15 +1,13 @@
 import { onOneLine } from '../../runtime/text.js';
 import type { Wish } from '../view/dialogs.js';
-import { absolute, addressOf, answerOf } from './ask.js';
+import { absolute, addressOf, answerOf, byId } from './ask.js';
 
-let token = document.documentElement.dataset.token;
-
-const field = (id: string): HTMLInputElement => document.getElementById(id) as HTMLInputElement;
-const dialog = (): HTMLDialogElement => document.getElementById('action') as HTMLDialogElement;
+const field = (id: string): HTMLInputElement => byId(id) as HTMLInputElement;
 
 /** The dialog of one action on one lock. */
 export class Action implements Wish {
   told = '';
+  isReady = false;
   private isOnItsWay = false;
 
   constructor(
@@ -22,16 +20,16 @@ export class Action implements Wish {
   open(): void {
     this.show();
     field('action-name').value = field('action-reason').value = '';
-    this.show();
-    dialog().showModal();
+    (byId('action') as HTMLDialogElement).showModal();
   }
 
   /** A field has one line: a name with several is typed as it is shown, or without their ends, as a field pastes it. */
-  get isReady(): boolean {
+  typed(): void {
     const { name } = this;
-    const typed = document.getElementById('action-name') === null ? '' : field('action-name').value;
-    const isTyped = typed !== '' && [name, onOneLine(name), name.replace(/[\r\n]/g, '')].includes(typed);
-    return isTyped && !this.isOnItsWay && field('action-reason').value.trim() !== '';
+    const names = [name, onOneLine(name), name.replace(/[\r\n]/g, '')];
+    const isTyped = names.includes(field('action-name').value) && field('action-reason').value.trim() !== '';
+    this.isReady = isTyped && !this.isOnItsWay;
+    this.show();
   }
 
   /**
@@ -40,38 +38,33 @@ export class Action implements Wish {
    */
   async send(isStill: () => boolean): Promise<string | undefined> {
     if (!this.isReady) return undefined;
-    this.isOnItsWay = true;
-    this.tell('On its way…');
+    this.tell('On its way…', true);
     try {
       const answer = await answerOf<Result>(await this.post(field('action-reason').value));
-      if (isStill()) dialog().close();
+      if (isStill()) (byId('action') as HTMLDialogElement).close();
       return resultText(answer);
     } catch (error) {
-      this.isOnItsWay = false;
-      this.tell(`It has failed: ${error instanceof Error ? error.message : String(error)}`);
+      this.tell(`It has failed: ${error instanceof Error ? error.message : String(error)}`, false);
       return undefined;
     }
   }
 
-  private tell(text: string): void {
+  private tell(text: string, isOnItsWay: boolean): void {
     this.told = text;
-    this.show();
+    this.isOnItsWay = isOnItsWay;
+    this.typed();
   }
 
-  /** Once more if the token has changed since the page was loaded: by another tab, or as the browser has lost its cookie. */
+  /** With the token of this moment: another tab may have got another one, or the browser has lost its cookie. */
   private async post(reason: string): Promise<Response> {
     const { action, name, instance } = this;
-    const send = () =>
-      fetch(addressOf(action, { instance }), {
-        method: 'POST',
-        headers: { 'Content-Type': 'application/json', 'X-Board-Token': token ?? '' },
-        body: JSON.stringify({ name, confirm: name, reason }),
-      });
-    const response = await send();
-    if (response.status !== 403) return response;
     const page = await (await fetch(absolute(''))).text();
-    token = /data-token="([\w-]+)"/.exec(page)?.[1] ?? token;
-    return await send();
+    const [, token = ''] = /data-token="([\w-]+)"/.exec(page) ?? [];
+    return await fetch(addressOf(action, { instance }), {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', 'X-Board-Token': token },
+      body: JSON.stringify({ name, confirm: name, reason }),
+    });
   }
 }
 

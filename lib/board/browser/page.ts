@@ -2,14 +2,14 @@ import { render } from 'lit-html';
 import * as wire from '../feed/wire.js';
 import { board, isOld, rowsOf } from '../view/board.js';
 import { FEW } from '../view/entries.js';
-import { queryOf, uiOf, type Ui, type View } from '../view/ui.js';
+import { queryOf, uiOf, viewOf, type Ui, type View } from '../view/ui.js';
 import { Action } from './action.js';
 import { addressOf, answerOf, byId, copyText } from './ask.js';
 import { connect } from './connection.js';
 import { listenToKeys } from './keyboard.js';
 import { switchTheme } from './theme.js';
 
-/** How often the lock or the holder that is open is asked for, and times go on, ms. */
+/** How often the lock that is open is asked for, and times go on, ms. */
 const AGAIN = 1_000;
 /** How many rows are made above and below those in sight. */
 const MARGIN = 15;
@@ -18,24 +18,22 @@ const ROW = 52;
 /** The page as it is looked at. All of it is shown anew after each change; only what differs is changed in the document. */
 export class Page {
   private readonly view: { -readonly [K in keyof View]: View[K] } = {
-    state: JSON.parse(byId('state').textContent) as wire.BoardState,
-    ui: uiOf(new URLSearchParams(location.search)),
-    ...{ at: 0, connection: 'connecting', active: '', few: FEW, waits: undefined, wish: undefined },
-    ...{ window: { from: 0, to: 100, rowHeight: ROW }, opened: { answer: undefined, notice: '' } },
+    ...viewOf(JSON.parse(byId('state').textContent) as wire.BoardState, new URLSearchParams(location.search)),
+    ...{ at: 0, connection: 'connecting', active: '' },
   };
   private receivedAt = performance.now();
   private asking = 0;
+  private wish: Action | undefined;
 
   begin(): void {
-    this.view.ui = this.with({});
     const root = byId('board');
     root.replaceChildren();
     this.show();
     root.addEventListener('click', this.clicked);
     root.addEventListener('input', ({ target }) => {
       const { form } = target as HTMLInputElement;
-      if (form?.id === 'toolbar') this.go(this.with(Object.fromEntries(new FormData(form))));
-      else this.show();
+      if (form?.id === 'toolbar') this.go(Object.fromEntries(new FormData(form)));
+      else this.wish?.typed();
     });
     root.addEventListener('submit', (event) => {
       const { id } = event.target as HTMLFormElement;
@@ -55,10 +53,10 @@ export class Page {
     listenToKeys({
       move: this.move,
       close: () => {
-        this.go(this.with(this.view.ui.lock === '' ? { holder: '' } : { lock: '' }));
+        this.go(this.view.ui.lock === '' ? { holder: '' } : { lock: '' });
       },
       clearSearch: () => {
-        this.go(this.with({ q: '' }));
+        this.go({ q: '' });
         this.move(0);
       },
     });
@@ -108,18 +106,13 @@ export class Page {
     render(board(view), byId('board'));
   };
 
-  private with(change: Partial<Ui>, ui: Ui = this.view.ui): Ui {
-    return { ...ui, instance: this.view.state.instance, ...change };
-  }
-
   /** Looks at something else. */
-  private go(ui: Ui): void {
+  private go(change: Partial<Ui>): void {
     const { view } = this;
     const before = view.ui;
-    view.ui = ui;
+    const ui = (view.ui = { ...before, ...change });
     history.replaceState(null, '', queryOf(ui, this.view.state));
     if (ui.lock !== before.lock) view.opened = { answer: undefined, notice: '' };
-    if (ui.holder !== before.holder) view.waits = undefined;
     this.show();
     if (ui.lock === before.lock && ui.holder === before.holder) return;
     if (ui.lock !== before.lock && ui.lock !== '') byId('detail').focus({ preventScroll: true });
@@ -137,14 +130,13 @@ export class Page {
     const { copy, action } = target.dataset;
     if (query?.startsWith('?') && target.closest('[data-away]') === null) {
       event.preventDefault();
-      this.go(this.with({}, uiOf(new URLSearchParams(query))));
+      this.go(uiOf(new URLSearchParams(query), view.state));
     } else if (copy !== undefined) {
       copyText(copy);
       this.notice('Copied.');
     } else if (action === 'ask' || action === 'force') {
-      const wish = new Action(action, view.ui.lock, this.view.state.instance, this.show);
-      view.wish = wish;
-      wish.open();
+      view.wish = this.wish = new Action(action, view.ui.lock, view.state.instance, this.show);
+      this.wish.open();
     } else if (target.id === 'theme') switchTheme();
     else if (target.id === 'help-button') (byId('help') as HTMLDialogElement).showModal();
     else if (target.classList.contains('cancel')) target.closest('dialog')?.close();
@@ -156,30 +148,23 @@ export class Page {
   }
 
   private async act(): Promise<void> {
-    const { view } = this;
-    const wish = view.wish as Action;
-    const done = await wish.send(() => view.wish === wish);
-    if (done !== undefined && view.ui.lock === wish.name) this.notice(done);
+    const { wish } = this;
+    const done = await wish?.send(() => this.wish === wish);
+    if (done !== undefined && this.view.ui.lock === wish?.name) this.notice(done);
   }
 
-  /** Asks for the lock and the holder that are open, again and again. A tab that is hidden costs the store nothing. */
+  /** Asks for the lock that is open, again and again. A tab that is hidden costs the store nothing. */
   private async ask(): Promise<void> {
     const { view } = this;
-    const { lock, holder } = view.ui;
+    const { lock, instance } = view.ui;
     clearTimeout(this.asking);
-    if (document.hidden || (lock === '' && holder === '')) return;
-    const get = async <T>(file: string, query: Record<string, string>) => {
-      const url = addressOf(file, { instance: view.state.instance, ...query });
-      const response = await fetch(url, { headers: { Accept: 'application/json' } }).catch(() => undefined);
-      // If the server does not answer, the page says so.
-      return response && (await answerOf<T>(response).catch((error: unknown) => error as Error));
-    };
-    const [answer, waits] = await Promise.all([
-      lock === '' ? undefined : get<wire.BoardDetail>('lock', { name: lock }),
-      holder === '' ? undefined : get<wire.BoardWaits>('holder', { label: holder }),
-    ]);
+    if (document.hidden || lock === '') return;
+    const url = addressOf('lock', { instance, name: lock });
+    const response = await fetch(url, { headers: { Accept: 'application/json' } }).catch(() => undefined);
+    // If the server does not answer, the page says so.
+    const answer =
+      response && (await answerOf<wire.BoardDetail>(response).catch((error: unknown) => error as Error));
     if (lock === view.ui.lock && answer !== undefined) view.opened = { ...view.opened, answer };
-    if (holder === view.ui.holder && waits !== undefined && !(waits instanceof Error)) view.waits = waits;
     this.show();
     clearTimeout(this.asking);
     this.asking = window.setTimeout(() => void this.ask(), AGAIN);

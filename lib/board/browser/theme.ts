@@ -1,22 +1,23 @@
 const KEY = 'locks-board-theme';
 const { dataset } = document.documentElement;
 
-/** The theme that a viewer has chosen, before anything is drawn. A browser may deny it. */
-export function applyTheme(): void {
+/** A browser may deny it: then the theme is the one of the system at first, and a chosen one holds until the page is left. */
+function storage(): Storage | undefined {
   try {
-    const theme = localStorage.getItem(KEY);
-    if (theme === 'light' || theme === 'dark') dataset.theme = theme;
+    return localStorage;
   } catch {
-    // It is the one of the system then.
+    return undefined;
   }
 }
 
+/** The theme that a viewer has chosen, before anything is drawn. */
+export function applyTheme(): void {
+  const theme = storage()?.getItem(KEY);
+  if (theme === 'light' || theme === 'dark') dataset.theme = theme;
+}
+
 export function switchTheme(): void {
-  const ofSystem = matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light';
-  dataset.theme = (dataset.theme ?? ofSystem) === 'dark' ? 'light' : 'dark';
-  try {
-    localStorage.setItem(KEY, dataset.theme);
-  } catch {
-    // It holds until the page is left.
-  }
+  const present = dataset.theme ?? (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light');
+  dataset.theme = present === 'dark' ? 'light' : 'dark';
+  storage()?.setItem(KEY, dataset.theme);
 }

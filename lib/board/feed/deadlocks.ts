@@ -13,17 +13,16 @@ export class Deadlocks {
   standing: readonly BoardDeadlock[] = [];
   private lookAt = -Infinity;
 
-  constructor(private readonly state: ServiceState | undefined) {}
-
   /** Looks for present deadlocks. @throws the error of the store */
-  async look(locks: readonly BoardLock[], at: number): Promise<void> {
+  async look(state: ServiceState, locks: readonly BoardLock[], at: number): Promise<void> {
     if (now() < this.lookAt) return;
-    const isLong = ({ holders, waitingSince }: BoardLock) =>
-      holders.length > 0 && (waitingSince === null || at - waitingSince >= LONG);
-    const names = longestWaits(locks.filter(isLong)).map(({ name }) => name);
+    const names = longestWaits(
+      locks.filter(({ holders }) => holders.length > 0),
+      at - LONG,
+    );
     if (names.length > 0) this.lookAt = now() + PAUSE;
-    const cycles = names.length > 0 ? await this.state?.lookForDeadlocks(names) : [];
-    this.standing = (cycles ?? []).map((cycle) => {
+    const cycles = names.length > 0 ? await state.lookForDeadlocks(names) : [];
+    this.standing = cycles.map((cycle) => {
       const found = { at, cycle };
       return this.standing.find((other) => keyOf(other) === keyOf(found)) ?? found;
     });

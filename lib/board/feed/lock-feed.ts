@@ -1,12 +1,15 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import type { Subscription } from 'rxjs';
 import { idleTimerAt, now } from '../../client/holding/deadline.js';
 import { Seen } from '../../client/seen.js';
 import type { LockService } from '../../module/lock-service.js';
-import { stateOf } from '../../module/service-state.js';
+import { type ServiceState, stateOf } from '../../module/service-state.js';
+import type { ResolvedBoardOptions } from '../lock-board.options.js';
 import { ChangeLog } from './change-log.js';
 import { Deadlocks } from './deadlocks.js';
-import { changesBetween, differenceOf } from './difference.js';
-import { failureOf } from './failure.js';
+import { changesBetween, differenceOf, holdsOnlyIn } from './difference.js';
+import { Elections } from './elections.js';
+import { outageOf } from '../../api/outage.js';
 import { Groups } from './groups.js';
 import { pauseAfter } from './pause.js';
 import { type Snapshot, takeSnapshot } from './snapshot.js';
@@ -15,15 +18,10 @@ import type { BoardState } from './wire.js';
 
 /** How often the health is asked for, ms. */
 const HEALTH = 5_000;
-/** After so many ms of one look the page says so. */
+/** After so many ms of one look the page says so, and a page that waits for the look waits no longer. */
 const SLOW = 3_000;
 /** A look that comes later than this, in ms, reports no changes: their moments are not known. */
 const GAP = 10_000;
-
-type FeedOptions = Pick<BoardState, 'instance' | 'instances' | 'writable'> & {
-  readonly limit: number;
-  readonly interval: number;
-};
 
 /**
  * Follows the locks of one LockService for all viewers together: one look at the store at a time, the next one after a pause,
@@ -34,36 +32,38 @@ export class LockFeed {
   private readonly log = new ChangeLog();
   private readonly groups = new Groups();
   private readonly requests = new Seen();
-  private readonly deadlocks: Deadlocks;
+  private readonly deadlocks = new Deadlocks();
+  private readonly elections = new Elections();
   private readonly listening: Subscription;
   private snapshot: Snapshot | undefined;
   private shown: BoardState;
   private reading: Promise<void> | undefined;
   private lookBegan = 0;
   private readAt = -Infinity;
-  private health: BoardState['health'] = null;
   private healthAt = -Infinity;
   /** Between the last look and the one after it, ms. */
   private pause = 0;
-  /** The result of the present look may be old already. */
-  private isOvertaken = false;
   private timer: NodeJS.Timeout | undefined;
   private isClosed = false;
 
   constructor(
     private readonly service: LockService,
-    private readonly options: FeedOptions,
+    instance: string,
+    private readonly options: Pick<ResolvedBoardOptions, 'instances' | 'readOnly' | 'limit' | 'interval'>,
   ) {
-    const { instance, instances, writable } = options;
-    this.deadlocks = new Deadlocks(stateOf(service));
+    const { instances, readOnly } = options;
+    const label = stateOf(service)?.settings.label ?? '';
     this.shown = {
-      ...{ at: Date.now(), instance, instances, writable, label: '', locks: [], more: false, groups: [] },
-      ...{ problem: null, health: null, elections: [], deadlocks: [], changes: [] },
+      ...{ at: Date.now(), instance, instances, writable: !readOnly, label, locks: [], more: false },
+      ...{ groups: [], problem: null, health: null, deadlocks: [], changes: [] },
     };
     this.listening = service.events$.subscribe((event) => {
       this.groups.told(event);
-      if (event.type === 'disconnected') this.healthAt = -Infinity;
       if (event.type === 'reconnected') this.hurry();
+      if (event.type === 'disconnected') {
+        this.healthAt = -Infinity;
+        if (this.viewers.size > 0) void this.lookAtHealth();
+      }
       // A request may ask hundreds of readers of this process.
       if (event.type !== 'release-requested' || this.requests.add(event.request)) this.log.told(event);
     });
@@ -74,18 +74,10 @@ export class LockFeed {
     return this.viewers.size;
   }
 
-  /** The present state. If it is older than an interval, reads the store first, for at most `patience` ms. */
-  async state(patience = 2_000): Promise<BoardState> {
+  /** The present state. If it is older than an interval, reads the store first, until that turns out to be slow. */
+  async state(): Promise<BoardState> {
     const isOld = now() - this.readAt >= this.options.interval && this.timer === undefined;
-    if (this.snapshot !== undefined && !isOld) return this.shown;
-    let timer: NodeJS.Timeout | undefined;
-    const tooLate = new Promise<void>((resolve) => {
-      timer = idleTimerAt(now() + patience, resolve);
-    }).then(() => {
-      this.isSlow();
-    });
-    await Promise.race([this.read(), tooLate]);
-    clearTimeout(timer);
+    if (this.snapshot === undefined || isOld) await this.read();
     return this.shown;
   }
 
@@ -101,10 +93,9 @@ export class LockFeed {
     if (this.viewers.size === 0) this.schedule(undefined);
   }
 
-  /** The locks are looked at again at once: a viewer has changed something. */
+  /** The locks are looked at again at once: something has changed. After a look that is under way there is the usual pause. */
   hurry(): void {
-    this.isOvertaken = this.reading !== undefined;
-    this.schedule(this.isOvertaken ? undefined : 0);
+    if (this.reading === undefined) this.schedule(0);
   }
 
   close(): void {
@@ -125,63 +116,71 @@ export class LockFeed {
     });
   }
 
-  /** One look at a time, for all that ask, and the next one after a pause while viewers are there. Never rejects. */
+  /**
+   * One look at a time, for all that ask, and the next one after a pause while viewers are there. Resolves when the look has ended, or
+   * is slow: that the store does not answer is known when it fails. Never rejects.
+   */
   private read(): Promise<void> {
-    const begunAt = now();
-    this.reading ??= this.look().finally(() => {
-      this.reading = undefined;
-      this.readAt = now();
-      const hasFailed = this.shown.problem !== null;
-      this.pause = this.isOvertaken ? 0 : pauseAfter(this.readAt - begunAt, this.options.interval, hasFailed);
-      this.isOvertaken = false;
-      if (this.timer === undefined) this.schedule(this.pause);
+    this.reading ??= new Promise((resolve) => {
+      const begunAt = now();
+      const slow = idleTimerAt(begunAt + SLOW, () => {
+        if (this.shown.problem === null) this.show({ problem: this.problem('slow', this.lookBegan) });
+        resolve();
+      });
+      void this.look().then(() => {
+        clearTimeout(slow);
+        resolve();
+        this.reading = undefined;
+        this.readAt = now();
+        const hasFailed = this.shown.problem !== null;
+        this.pause = pauseAfter(this.readAt - begunAt, this.options.interval, hasFailed);
+        this.schedule(this.pause);
+      });
     });
     return this.reading;
   }
 
   private async look(): Promise<void> {
     this.lookBegan = Date.now();
-    const slow = idleTimerAt(now() + SLOW, () => {
-      this.isSlow();
-    });
-    const health = this.lookAtHealth();
     try {
-      const seen = await this.seen();
+      const state = stateOf(this.service);
+      if (state === undefined) throw new Error('There is a double in the place of this LockService');
+      const health = this.lookAtHealth();
+      const seen = await this.seen(state);
       // A node that hangs must not make the looks rare.
-      if (this.health === null) await health;
+      if (this.shown.health === null) await health;
       this.show({ ...seen, problem: null });
     } catch (error) {
       const { problem } = this.shown;
       const since = problem?.kind === 'failed' ? problem.since : Date.now();
-      const seen = this.snapshot?.at ?? null;
       // The moment of the last look, because nothing is known of the present one.
-      this.show({
-        at: seen ?? Date.now(),
-        problem: { kind: 'failed', since, seen, message: failureOf(error) },
-      });
+      const at = this.snapshot?.at ?? Date.now();
+      this.show({ at, problem: this.problem('failed', since, outageOf(error)) });
     }
-    clearTimeout(slow);
-    void health.then(() => {
-      if (this.health !== this.shown.health) this.show({});
-    });
+  }
+
+  private problem(kind: 'slow' | 'failed', since: number, message = ''): BoardState['problem'] {
+    return { kind, since, seen: this.snapshot?.at ?? null, message };
   }
 
   /** All that a look at the locks tells. @throws the error of the store */
-  private async seen(): Promise<Partial<BoardState>> {
-    const { service, groups, snapshot: before } = this;
-    const snapshot = await takeSnapshot(service, this.options.limit, before, (name) => groups.groupOf(name));
+  private async seen(state: ServiceState): Promise<Partial<BoardState>> {
+    const { groups, snapshot: before, elections, deadlocks } = this;
+    const groupOf = (name: string) => groups.groupOf(name);
+    const snapshot = await takeSnapshot(state, this.options.limit, before, groupOf);
     const { at, more } = snapshot;
-    const locks = [...snapshot.locks.values()];
-    await this.deadlocks.look(locks, at);
-    if (before !== undefined && this.lookBegan - before.at < this.pause + GAP)
-      this.log.add(
-        ...changesBetween(before, snapshot, ({ name }, { since }) => {
-          if (since !== null) groups.sawEnd(name, (before.at + at) / 2 - since);
-        }),
-      );
+    // The event loop turns between the parts of the work, so that leases are renewed meanwhile.
+    await turn();
+    const locks = await elections.told(state, [...snapshot.locks.values()], at);
+    await deadlocks.look(state, locks, at);
+    if (before !== undefined && this.lookBegan - before.at < this.pause + GAP) {
+      this.log.add(...changesBetween(before, snapshot));
+      for (const { name, holder } of holdsOnlyIn(before, snapshot))
+        if (holder.since !== null) groups.sawEnd(name, (before.at + at) / 2 - holder.since);
+    }
     this.snapshot = snapshot;
-    const elections = (stateOf(service)?.elections() ?? []).map(({ name }) => name).sort();
-    return { at, locks, more, elections, groups: groups.all(), deadlocks: this.deadlocks.standing };
+    await turn();
+    return { at, locks, more, groups: groups.all(), deadlocks: deadlocks.standing };
   }
 
   /** Asked for now and then, and at each look while something is wrong. Never rejects. */
@@ -189,21 +188,13 @@ export class LockFeed {
     if (now() < this.healthAt && this.shown.problem === null) return;
     this.healthAt = now() + HEALTH;
     const { status, nodes, warnings } = await this.service.health();
-    this.health = { status, nodes, warnings };
-  }
-
-  /** A look that does not end is slow. That the store does not answer is known when it fails. */
-  private isSlow(): void {
-    const seen = this.snapshot?.at ?? null;
-    if (this.shown.problem === null)
-      this.show({ problem: { kind: 'slow', since: this.lookBegan, seen, message: '' } });
+    this.show({ health: { status, nodes, warnings } });
   }
 
   /** Makes the state for all viewers from now on, and sends the difference to the present ones. */
   private show(parts: Partial<BoardState>): void {
     const before = this.shown;
-    const label = stateOf(this.service)?.settings.label ?? '';
-    this.shown = { ...before, at: Date.now(), label, ...parts, health: this.health, changes: this.log.all };
+    this.shown = { ...before, at: Date.now(), ...parts, changes: this.log.all };
     if (this.viewers.size === 0) return;
     const { at, locks, changes, ...rest } = this.shown;
     const last = before.changes.at(-1)?.id ?? 0;

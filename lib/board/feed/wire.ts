@@ -20,8 +20,6 @@ export interface BoardState {
   readonly groups: readonly BoardGroup[];
   readonly problem: BoardProblem | null;
   readonly health: Pick<LockHealth, 'status' | 'nodes' | 'warnings'> | null;
-  /** The names of the elections that the sending process takes part in. */
-  readonly elections: readonly string[];
   /** The deadlocks that stand now. */
   readonly deadlocks: readonly BoardDeadlock[];
   /** The newest last. */
@@ -39,14 +37,17 @@ export interface BoardUpdate extends Partial<Omit<BoardState, 'at' | 'locks'>> {
 
 export interface BoardLock {
   readonly name: string;
-  readonly kind: LockSummary['kind'];
+  /** The lock of an election is a plain one. */
+  readonly kind: LockSummary['kind'] | 'election';
   readonly group: string;
   readonly holders: readonly BoardHolder[];
   /** The last token; 0 if none is known. */
   readonly token: number;
   readonly waiting: number;
-  /** Since when the first of the queue waits. */
+  /** Since when the first of the queue waits; null if that is not known. */
   readonly waitingSince: number | null;
+  /** The labels of the processes that wait, as far as they are known; of a long queue those that come first. */
+  readonly waiters: readonly string[];
   /** How many grants of the lock have passed the first of the queue by. */
   readonly passed: number;
 }
@@ -115,9 +116,4 @@ export interface BoardChange {
 export interface BoardDetail {
   readonly at: number;
   readonly lock: LockState | null;
-}
-
-/** All that one process waits for, among the locks with the longest waits. */
-export interface BoardWaits {
-  readonly waits: readonly { readonly name: string; readonly since: number }[];
 }

@@ -4,11 +4,6 @@ import { closeSession, streamOf } from './http2-session.js';
 
 /** A viewer that has read nothing for so many ms is gone, even if its connection is open. */
 const STUCK = 60_000;
-/**
- * After how many ms a viewer that is cut off comes back: between this and three times as long, so that the viewers of a process that
- * has ended do not all come to the next one at once.
- */
-const RETRY = 1_000;
 /** How long a viewer may take to read the rest at the end, ms: the server waits for it when it closes. */
 const GRACE = 1_000;
 
@@ -39,9 +34,7 @@ export class EventStream implements Viewer {
       this.isFull = false;
       feed.add(this);
     });
-    if (this.isGone) return;
-    this.send(Buffer.from(`retry: ${String(Math.round(RETRY * (1 + 2 * Math.random())))}\n\n`));
-    feed.add(this);
+    if (!this.isGone) feed.add(this);
   }
 
   send(event: Buffer): void {

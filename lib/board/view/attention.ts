@@ -1,6 +1,7 @@
 import { onOneLine } from '../../runtime/text.js';
 import { RENEWED_SHARE, type BoardGroup, type BoardLock, type BoardState, type Times } from '../feed/wire.js';
-import { countText, sinceOf, timeSince, waitOf } from './entries.js';
+import { groupBy } from '../group-by.js';
+import { byWait, countText, sinceOf, timeSince, waitOf } from './entries.js';
 import { shortText, timeText } from './times.js';
 
 /** Something unusual, in words, and what can be done. */
@@ -18,8 +19,6 @@ const SHORT = 5_000;
 const FAR = 20;
 /** A wait of so many ms is unusual in a group of which nothing is known. */
 const LONG_WAIT = 10_000;
-/** …and one of so many ms is that of a candidate, whose election only its own process knows as such. */
-const CANDIDATE = 3_600_000;
 /** The end of a lease is near, ms. */
 const SOON = 30_000;
 /** So many grants that pass a caller by in a long wait are unusual. */
@@ -28,26 +27,24 @@ const MANY = 5;
 /** All that needs attention now, the gravest first. */
 export function attentionOf(state: BoardState, at: number): Alert[] {
   const groups = new Map(state.groups.map((group) => [group.name, group]));
-  // Elections are held for long, and a deadlock says it all.
-  const others = new Set([
-    ...state.elections,
-    ...state.deadlocks.flatMap(({ cycle }) => cycle.map(({ name }) => name)),
-  ]);
-  const told = new Map<string, { alert: Alert; more: number }>();
-  const locks = state.locks.filter(({ name }) => !others.has(name));
-  for (const lock of locks.sort((a, b) => waitOf(a) - waitOf(b) || sinceOf(a) - sinceOf(b))) {
-    const [what = '', alert] = lockAlert(lock, groups.get(lock.group), at) ?? [];
-    if (alert === undefined) continue;
-    // The same of several locks of a group is told once.
-    const like = told.get(`${what} ${lock.group}`);
-    if (like === undefined) told.set(`${what} ${lock.group}`, { alert, more: 0 });
-    else like.more++;
-  }
-  const withMore = ({ alert, more }: { alert: Alert; more: number }) => {
-    const suffix = ` ${countText(more, 'more lock is', 'more locks are')} like it.`;
-    return more === 0 ? alert : { ...alert, what: alert.what + suffix };
-  };
-  const all = [...nodeAlerts(state), ...deadlockAlerts(state, at), ...[...told.values()].map(withMore)];
+  // A deadlock says it all. Elections are held and waited for as long as a term lasts.
+  const deadlocked = new Set(state.deadlocks.flatMap(({ cycle }) => cycle.map(({ name }) => name)));
+  const unusual = state.locks
+    .filter(({ name, kind }) => kind !== 'election' && !deadlocked.has(name))
+    .sort(byWait)
+    .flatMap((lock) => {
+      const alert = lockAlert(lock, groups.get(lock.group), at);
+      return alert === undefined ? [] : [{ ...alert, name: lock.name, group: lock.group }];
+    });
+  // The same of several locks of a group is told once.
+  const told = [...groupBy(unusual, ({ sort, group }) => `${sort} ${group}`).values()].flatMap(
+    ([first, ...more]) => {
+      if (first === undefined || more.length === 0) return first ?? [];
+      const suffix = countText(more.length, 'more lock is', 'more locks are');
+      return { ...first, what: `${first.what} ${suffix} like it.` };
+    },
+  );
+  const all = [...nodeAlerts(state), ...deadlockAlerts(state, at), ...told];
   return all.sort((a, b) => Number(a.tone === 'note') - Number(b.tone === 'note'));
 }
 
@@ -83,53 +80,52 @@ const deadlockAlerts = ({ deadlocks }: BoardState, at: number): Alert[] =>
   });
 
 /** The gravest alert about a lock, and its sort. Undefined if the lock is as usual. */
-function lockAlert(lock: BoardLock, group: BoardGroup | undefined, at: number): [string, Alert] | undefined {
-  const { name, holders, waiting, passed, kind } = lock;
-  const title = onOneLine(name);
+function lockAlert(
+  lock: BoardLock,
+  group: BoardGroup | undefined,
+  at: number,
+): (Omit<Alert, 'name'> & { readonly sort: string }) | undefined {
+  const { holders, waiting, passed, kind } = lock;
+  const title = onOneLine(lock.name);
   const age = timeSince(sinceOf(lock), at);
   const wait = timeSince(waitOf(lock), at);
-  const isWaitLong = group?.wait
-    ? isFar(wait, group.wait)
-    : wait !== undefined && wait >= LONG_WAIT && wait < CANDIDATE;
+  const isWaitLong = group?.wait ? isFar(wait, group.wait) : (wait ?? 0) >= LONG_WAIT;
   const [first] = holders;
   const holder = first && holders.length === 1 ? onOneLine(first.label) : countText(holders.length, 'holder');
   const waits = countText(waiting, 'caller waits', 'callers wait');
   const longest = wait === undefined ? '' : `${waiting > 1 ? ', the longest' : ''} for ${timeText(wait)}`;
-  const alert = (sort: string, tone: Alert['tone'], what: string, cure: string): [string, Alert] => [
-    sort,
-    { name, tone, what, cure },
-  ];
   if (isFar(age, group?.hold))
-    return alert(
-      ...(['held', waiting > 0 ? 'bad' : 'note'] as const),
-      `${title} has been held by ${holder} for ${timeText(age ?? 0)}${usually(group?.hold)}.${waiting > 0 ? ` ${waits}${longest}.` : ''}`,
-      `See what ${holder} does. It can be asked for the lock; if it is taken away, its work may run twice.`,
-    );
+    return {
+      ...{ sort: 'held', tone: waiting > 0 ? 'bad' : 'note' },
+      what: `${title} has been held by ${holder} for ${timeText(age ?? 0)}${usually(group?.hold)}.${waiting > 0 ? ` ${waits}${longest}.` : ''}`,
+      cure: `See what ${holder} does. It can be asked for the lock; if it is taken away, its work may run twice.`,
+    };
   if (isWaitLong && passed >= MANY)
-    return alert(
-      ...(['starves', 'bad'] as const),
-      `A caller starves: it has waited for ${title} for ${timeText(wait ?? 0)}${usually(group?.wait)}, and the lock went to others at least ${countText(passed, 'time')} meanwhile.`,
-      kind === 'fair'
-        ? 'Its process may be frozen or cut off, or another program takes the lock and does not queue.'
-        : 'A fair lock serves in the order of arrival. Or hold it for a shorter time.',
-    );
+    return {
+      ...{ sort: 'starves', tone: 'bad' },
+      what: `A caller starves: it has waited for ${title} for ${timeText(wait ?? 0)}${usually(group?.wait)}, and the lock went to others at least ${countText(passed, 'time')} meanwhile.`,
+      cure:
+        kind === 'fair'
+          ? 'Its process may be frozen or cut off, or another program takes the lock and does not queue.'
+          : 'A fair lock serves in the order of arrival. Or hold it for a shorter time.',
+    };
   const ending = holders.find(({ fixed, since, until }) => {
     if (!fixed || until === null || since === null) return false;
     return until - at < Math.min(SOON, RENEWED_SHARE * (until - since));
   });
   if (ending !== undefined && waiting > 0)
-    return alert(
-      ...(['ends', 'note'] as const),
-      `The lease of ${onOneLine(ending.label)} on ${title} is not renewed and ends in ${timeText((ending.until ?? at) - at)}, and ${waits}.`,
-      'If its work is not done by then, the next one runs beside it. Renew the lease, or extend it.',
-    );
-  if (isWaitLong)
-    return alert(
-      ...(['waits', 'note'] as const),
-      `${waits} for ${title}${longest}${usually(group?.wait)}. ${first === undefined ? 'It has no holder now' : `Held by ${holder}${age === undefined ? '' : ` for ${timeText(age)}`}`}.`,
-      `See what ${first === undefined ? 'the first in the queue' : holder} does, or ask for the lock.`,
-    );
-  return undefined;
+    return {
+      ...{ sort: 'ends', tone: 'note' },
+      what: `The lease of ${onOneLine(ending.label)} on ${title} is not renewed and ends in ${timeText((ending.until ?? at) - at)}, and ${waits}.`,
+      cure: 'If its work is not done by then, the next one runs beside it. Renew the lease, or extend it.',
+    };
+  if (!isWaitLong) return undefined;
+  const held = `Held by ${holder}${age === undefined ? '' : ` for ${timeText(age)}`}`;
+  return {
+    ...{ sort: 'waits', tone: 'note' },
+    what: `${waits} for ${title}${longest}${usually(group?.wait)}. ${first === undefined ? 'It has no holder now' : held}.`,
+    cure: `See what ${first === undefined ? 'the first in the queue' : holder} does, or ask for the lock.`,
+  };
 }
 
 const isFar = (time: number | undefined, times: Times | null | undefined): boolean =>

@@ -1,5 +1,6 @@
 import { onOneLine } from '../../runtime/text.js';
 import type { BoardLock, BoardState } from '../feed/wire.js';
+import { groupBy } from '../group-by.js';
 import type { Ui, View } from './ui.js';
 
 /** A row: a group of several locks, or a lock. */
@@ -25,18 +26,17 @@ export const sortOf = ({ sort }: Ui): { readonly by: Sort; readonly isReversed: 
 };
 
 /** The locks that are looked for. */
-export function wantedOf({ state, ui, waits }: View): BoardLock[] {
-  const waited = new Set(waits?.waits.map(({ name }) => name));
+export function wantedOf({ state, ui }: View): BoardLock[] {
   const query = ui.q.trim().toLowerCase();
   // As it is, or as the page shows it.
   const isFound = (text: string) =>
     [text, onOneLine(text)].some((each) => each.toLowerCase().includes(query));
-  return state.locks.filter(({ name, group, kind, holders, waiting }) => {
+  return state.locks.filter(({ name, group, kind, holders, waiting, waiters }) => {
     if (ui.kind !== '' && kind !== ui.kind) return false;
     if (ui.state === 'held' && holders.length === 0) return false;
     if (ui.state === 'waited' && waiting === 0) return false;
     if (ui.state === 'fixed' && !holders.some(({ fixed }) => fixed)) return false;
-    if (ui.holder !== '' && !waited.has(name) && !holders.some(({ label }) => label === ui.holder))
+    if (ui.holder !== '' && !waiters.includes(ui.holder) && !holders.some(({ label }) => label === ui.holder))
       return false;
     return query === '' || isFound(name) || isFound(group) || holders.some(({ label }) => isFound(label));
   });
@@ -48,13 +48,7 @@ export function entriesOf(wanted: readonly BoardLock[], { ui, few }: View): Entr
   const direction = isReversed ? -1 : 1;
   const sorted = [...wanted].sort((a, b) => direction * (COMPARE[by](a, b) || byName(a, b)));
   // In the order of their first locks.
-  const groups = new Map<string, BoardLock[]>();
-  for (const lock of sorted) {
-    const known = groups.get(lock.group);
-    if (known === undefined) groups.set(lock.group, [lock]);
-    else known.push(lock);
-  }
-  return [...groups].flatMap(([name, locks]) => {
+  return [...groupBy(sorted, ({ group }) => group)].flatMap(([name, locks]) => {
     const isOpen = (wanted.length <= few && !ui.shut.includes(name)) || ui.open.includes(name);
     const rows = locks.map((lock) => ({ key: `lock ${lock.name}`, lock, isInGroup: locks.length > 1 }));
     const head = { key: `group ${name}`, group: { name, locks, isOpen } };
@@ -73,10 +67,13 @@ export const sinceOf = ({ holders }: BoardLock): number =>
 export const waitOf = ({ waiting, waitingSince }: BoardLock): number =>
   waiting > 0 ? (waitingSince ?? LATEST - 1) : LATEST;
 
+export const byWait = (a: BoardLock, b: BoardLock): number =>
+  waitOf(a) - waitOf(b) || sinceOf(a) - sinceOf(b);
+
 const COMPARE: Readonly<Record<Sort, (a: BoardLock, b: BoardLock) => number>> = {
   name: byName,
   age: (a, b) => sinceOf(a) - sinceOf(b),
-  wait: (a, b) => waitOf(a) - waitOf(b) || sinceOf(a) - sinceOf(b),
+  wait: byWait,
 };
 
 /** The time since a moment; undefined if there is none. */

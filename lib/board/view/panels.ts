@@ -106,13 +106,14 @@ function queueText(queued: number, processes: number): string {
 const copyButton = (text: string, what: string): Markup =>
   markup`<button type="button" class="copy" data-copy="${text}" aria-label="Copy ${onOneLine(what)}" title="Copy ${onOneLine(what)}"><svg viewBox="0 0 16 16" aria-hidden="true"><rect x="2.5" y="5.5" width="8" height="8" rx="1.5"></rect><path d="M5.5 5V2.5h8v8H11"></path></svg></button>`;
 
-/** All that one process holds and waits for: the holds are the rows of the table. */
+/** All that one process holds and waits for: the rows of the table. */
 export function holderPanel(view: View): Markup {
-  const { state, ui, at, waits } = view;
+  const { state, ui } = view;
   const held = state.locks.filter(({ holders }) => holders.some(({ label }) => label === ui.holder)).length;
+  const waited = state.locks.filter(({ waiters }) => waiters.includes(ui.holder));
   return markup`<section id="holder" class="panel" aria-label="One holder">
   <header><h2 class="mono">${onOneLine(ui.holder)}</h2><a class="close" href="${hrefOf(view, { holder: '' })}" aria-label="Show all holders">×</a></header>
-  <p>Holds ${countText(held, 'lock')}${waits === undefined ? nothing : `, and waits for ${countText(waits.waits.length, 'lock')}`}.</p>
-  <ul>${(waits?.waits ?? []).map(({ name, since }) => markup`<li>waits for <a class="mono" href="${hrefOf(view, { lock: name })}">${onOneLine(name)}</a> for ${timeText(at - since)}</li>`)}</ul>
+  <p>Holds ${countText(held, 'lock')}, and waits for ${countText(waited.length, 'lock')}.</p>
+  <ul>${waited.slice(0, MOST_WAITERS).map(({ name }) => markup`<li>waits for <a class="mono" href="${hrefOf(view, { lock: name })}">${onOneLine(name)}</a></li>`)}</ul>
 </section>`;
 }

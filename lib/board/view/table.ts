@@ -20,17 +20,17 @@ export const KINDS: Readonly<Record<BoardLock['kind'], string>> = {
   fair: 'fair',
   'read-write': 'read-write',
   semaphore: 'semaphore',
+  election: 'election',
 };
 
 export function lockTable(entries: readonly Entry[], view: View): Markup {
   const { from, to, rowHeight } = view.window;
   const shown = entries.slice(from, to);
-  const elected = new Set(view.state.elections);
   const rows = each(
     shown.map((entry, index) => ({ entry, index: from + index })),
     ({ entry }) => entry.key,
     ({ entry, index }) =>
-      'group' in entry ? groupRow(entry.group, index, view) : lockRow(entry, index, elected, view),
+      'group' in entry ? groupRow(entry.group, index, view) : lockRow(entry, index, view),
   );
   return markup`
 <table role="table" aria-label="Locks that are held or waited for" aria-rowcount="${entries.length + 1}">
@@ -88,7 +88,6 @@ function groupRow({ name, locks, isOpen }: Group, index: number, view: View): Ma
 function lockRow(
   { key, lock, isInGroup }: Extract<Entry, { lock: BoardLock }>,
   index: number,
-  elected: ReadonlySet<string>,
   view: View,
 ): Markup {
   const { state, ui, at } = view;
@@ -101,7 +100,7 @@ function lockRow(
   return markup`
 <tr class="${['entry lock', ...marks].filter(Boolean).join(' ')}" role="row" aria-rowindex="${index + 2}">
   <th class="name" scope="row" role="rowheader"><a href="${hrefOf(view, { lock: name })}" title="${onOneLine(name)}" tabindex="${tabOf(key, view)}">${onOneLine(name)}</a>
-    <span class="more">${KINDS[kind]}${elected.has(name) ? markup` <span class="mark">election</span>` : nothing}</span></th>
+    <span class="more">${kind === 'election' ? markup`<span class="mark">election</span>` : KINDS[kind]}</span></th>
   <td class="holder" role="cell">${holderLinks(holders, tabOf(key, view), view)}</td>
   <td class="age" role="cell">${!isHeld ? nothing : age === undefined ? 'unknown' : time('', age)}${usual(times?.hold, times?.isSeen)}</td>
   <td class="lease" role="cell">${isHeld ? lease(holders, at) : nothing}</td>

@@ -1,5 +1,9 @@
-import type { BoardDetail, BoardState, BoardWaits } from '../feed/wire.js';
+import type { BoardDetail, BoardState } from '../feed/wire.js';
 import type { Wish } from './dialogs.js';
+import { FEW } from './entries.js';
+
+/** How many rows the first screen has. The script shows all. */
+const FIRST_ROWS = 100;
 
 /** What a viewer looks at. It is the query of the page's address: each link works without the script, too. */
 export interface Ui {
@@ -20,11 +24,10 @@ export interface Ui {
 const TEXTS = ['instance', 'lock', 'holder', 'q', 'kind', 'state', 'sort'] as const;
 const LISTS = ['open', 'shut'] as const;
 
-export const uiOf = (query: URLSearchParams): Ui => {
+export const uiOf = (query: URLSearchParams, { instance }: BoardState): Ui => {
   const texts = TEXTS.map((field) => [field, query.get(field) ?? '']);
   const lists = LISTS.map((field) => [field, query.getAll(field)]);
-  return Object.fromEntries([...texts, ...lists]) as Record<(typeof TEXTS)[number], string> &
-    Record<(typeof LISTS)[number], string[]>;
+  return { ...(Object.fromEntries([...texts, ...lists]) as unknown as Ui), instance };
 };
 
 /** All that the page shows. */
@@ -43,10 +46,16 @@ export interface View {
   readonly few: number;
   /** The lock that is open, or why it cannot be read, and the outcome of the last action of the viewer. */
   readonly opened: { readonly answer: BoardDetail | Error | undefined; readonly notice: string };
-  readonly waits: BoardWaits | undefined;
   /** The action that the dialog is open for. */
   readonly wish: Wish | undefined;
 }
+
+/** The first screen of a state. */
+export const viewOf = (state: BoardState, query: URLSearchParams): View => ({
+  ...{ state, ui: uiOf(query, state), at: state.at, connection: '', active: undefined, few: FEW },
+  ...{ wish: undefined, opened: { answer: undefined, notice: '' } },
+  window: { from: 0, to: FIRST_ROWS, rowHeight: 0 },
+});
 
 /** The address of the page that shows this. */
 export function queryOf(ui: Ui, { instances }: Pick<BoardState, 'instances'>): string {

@@ -5,6 +5,13 @@ import type { LockClient } from '../lock-client.js';
 import type { LockTerms } from './acquisition.js';
 import type { WaitRequest } from './waiting.js';
 
+/** The waiters of one process for one lock, without callers that only ask. */
+export interface LocalWaits {
+  readonly waiting: number;
+  /** The begin of the longest wait, on the monotonic clock. */
+  readonly since: number;
+}
+
 /** The local queues of one client. */
 export class LocalCallers {
   /** The queues of plain locks, by name. */
@@ -35,12 +42,18 @@ export class LocalCallers {
     return waiting;
   }
 
-  /** The begin of the longest wait for one lock, on the monotonic clock. */
-  waitingSince(name: string): number | undefined {
-    let first = this.queues.get(name)?.waitingSince ?? Infinity;
-    for (const caller of this.single.keys())
-      if (caller.names.includes(name)) first = Math.min(first, caller.waitingSince ?? Infinity);
-    return first === Infinity ? undefined : first;
+  /** The waits for all locks, by name. One pass, because a process may have thousands of callers for as many locks. */
+  waits(): ReadonlyMap<string, LocalWaits> {
+    const waits = new Map<string, LocalWaits>();
+    for (const { names, waiting, waitingSince = Infinity } of this.all()) {
+      if (waiting === 0) continue;
+      for (const name of names) {
+        const others = waits.get(name) ?? { waiting: 0, since: Infinity };
+        const since = Math.min(others.since, waitingSince);
+        waits.set(name, { waiting: others.waiting + waiting, since });
+      }
+    }
+    return waits;
   }
 
   /** The last known owner of a lock that callers of this process wait for. */

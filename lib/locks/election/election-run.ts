@@ -10,6 +10,7 @@ import { clearTimer } from '../../runtime/runtime.js';
 import { inQuotes } from '../../runtime/text.js';
 import { callOf } from '../call.js';
 import type { Election, Term } from '../../api/election.js';
+import { markElection } from './election-mark.js';
 import { HeldTerm } from './held-term.js';
 import type { LeaderNews } from './leader-news.js';
 import { PlainLock } from '../plain-lock.js';
@@ -62,6 +63,7 @@ export class ElectionRun {
   async untilOver(signal: AbortSignal | undefined): Promise<void> {
     const { stop } = this;
     const isStopped = (): boolean => stop.signal.aborted;
+    const unmark = markElection(this.client, this.name);
     const ignore =
       signal &&
       onAbort(signal, () => {
@@ -84,6 +86,7 @@ export class ElectionRun {
       }
     } finally {
       ignore?.();
+      unmark();
     }
   }
 

@@ -22,6 +22,14 @@ export class LockList {
 
   /** @throws LockConfigError for a wrong option, or if the store cannot list */
   async page(options: ListOptions = {}): Promise<LockPage> {
+    const { locks, cursor } = await this.seen(options);
+    // One moment for the whole page, so that the ages show the order of events.
+    const time = wallTime();
+    return { locks: locks.map((lock) => summaryOf(lock, time)), cursor };
+  }
+
+  /** As `page`, with owners and with moments in place of times. */
+  async seen(options: ListOptions): Promise<SeenPage> {
     assertKnownOptions(options, OPTIONS, 'list');
     const { prefix = '', state, limit = LIMIT, cursor, signal } = options;
     assertText('prefix', prefix);
@@ -47,13 +55,9 @@ export class LockList {
       limit,
       cursor,
     }: Omit<ListOptions, 'limit' | 'prefix'> & { prefix: string; limit: number },
-  ): Promise<LockPage> {
+  ): Promise<SeenPage> {
     const locks: SeenLock[] = [];
-    // One moment for the whole page, so that the ages show the order of events.
-    const page = (cursor: string | null): LockPage => {
-      const time = wallTime();
-      return { locks: locks.map((lock) => summaryOf(lock, time)), cursor };
-    };
+    const page = (cursor: string | null): SeenPage => ({ locks, cursor });
     let { at, after, to } = cursor === undefined ? FIRST : decodeCursor(cursor);
     for (;;) {
       const reply = await listing.names({ prefix, cursor: at });
@@ -86,43 +90,66 @@ export class LockList {
     });
     // A held lock has a listing of its own.
     if (stored === null || (isQueue && stored.holders.length > 0)) return undefined;
+    const readAt = wallTime();
     const { kind, listeners } = stored;
     const queue = livingOf(stored.queue);
     if (stored.holders.length === 0 && queue.length === 0) return undefined;
     const fencingToken = lastTokenOf(this.client, name, stored) ?? 0;
     const holders = stored.holders.map(async ({ owner, since, remainingTime }) => ({
+      owner,
       label: (await labels.find(owner)) ?? owner,
       since,
-      remaining: remainingTime,
-      fencingToken,
+      until: readAt + remainingTime,
     }));
     return {
       name,
       kind,
+      fencingToken,
       holders: await Promise.all(holders),
       waiting: queue.length + (kind === 'lock' ? listeners : 0),
+      queue: queue.map(({ owner }) => owner),
       waitedSince: queue.reduce((least, { since }) => Math.min(least, since), Infinity),
     };
   }
 }
 
-/** A lock with moments, ms since the epoch, in place of ages. */
-interface SeenLock extends Omit<LockSummary, 'holders' | 'longestWait'> {
-  readonly holders: readonly (Omit<LockSummary['holders'][number], 'since'> & {
+interface SeenPage {
+  readonly locks: readonly SeenLock[];
+  readonly cursor: string | null;
+}
+
+/** A lock as the store has it, with moments in ms since the epoch. */
+export interface SeenLock extends Pick<LockSummary, 'name' | 'kind' | 'waiting'> {
+  /** The last token; 0 if none is known. */
+  readonly fencingToken: number;
+  readonly holders: readonly {
+    readonly owner: string;
+    /** The label of its instance; the owner if the label is not known. */
+    readonly label: string;
+    /** Undefined if the store does not know it. */
     readonly since: number | undefined;
-  })[];
+    /** Infinity if the hold has no end. */
+    readonly until: number;
+  }[];
+  /** The owners in the queue, in its order. */
+  readonly queue: readonly string[];
   /** Infinity if the queue is empty. */
   readonly waitedSince: number;
 }
 
-function summaryOf({ name, kind, holders, waiting, waitedSince }: SeenLock, time: number): LockSummary {
+function summaryOf(
+  { name, kind, holders, fencingToken, waiting, waitedSince }: SeenLock,
+  time: number,
+): LockSummary {
   const from = (moment: number) => Math.max(0, Math.round(time - moment));
   return {
     name,
     kind,
-    holders: holders.map((holder) => ({
-      ...holder,
-      since: holder.since === undefined ? NaN : from(holder.since),
+    holders: holders.map(({ label, since, until }) => ({
+      label,
+      since: since === undefined ? NaN : from(since),
+      remaining: Math.max(0, until - time),
+      fencingToken,
     })),
     waiting,
     longestWait: waitedSince === Infinity ? null : from(waitedSince),

@@ -4,11 +4,10 @@ import type { INestApplication } from '@nestjs/common';
 import type { Page } from 'playwright-core';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { Board } from '../../../lib/board/board.js';
+import type { BoardState } from '../../../lib/board/feed/wire.js';
 import { LockService } from '../../../lib/index.js';
 import { deferred } from '../../doubles/deferred.js';
-import { startBoard, type BoardAppOptions } from '../../nest/board/board-app.js';
+import { feedOf, startBoard, type BoardAppOptions } from '../../nest/board/board-app.js';
 import { until } from '../../scenarios/until.js';
 import type { RedisServer } from '../../support/redis-server.js';
 import { TcpProxy } from '../../support/tcp-proxy.js';
@@ -169,11 +168,15 @@ const title = hasChromium ? 'the board in Chromium' : 'the board in Chromium (sk
 
   it.concurrent('is no viewer in a tab that is opened hidden, or hidden for some seconds', async () => {
     const { app, url } = await start();
-    const { feed } = app.get(Board, { strict: false }).instance(null)!;
+    const feed = feedOf(app);
     const { page, problems } = await open({ url, before: beHidden });
     await page.locator('#live').waitFor();
+    const asked: string[] = [];
+    page.on('request', (request) => asked.push(new URL(request.url()).pathname));
     await page.evaluate(`dispatchEvent(new Event('online'))`);
-    await sleep(500);
+    // A request for events would have been sent before this one.
+    await page.evaluate(`fetch('locks/state').then((answer) => answer.text())`);
+    expect(asked).toEqual(['/locks/state']);
     expect(feed.watched).toBe(0);
     await page.evaluate(`
       Object.defineProperty(document, 'hidden', { value: false, configurable: true });
@@ -402,10 +405,15 @@ const title = hasChromium ? 'the board in Chromium' : 'the board in Chromium (sk
     const starves = attention(page).getByText(
       /^A caller starves: it has waited for seat:7 for \d+ s, usually [\d.]+ m?s, and the lock went to others at least \d+ times/,
     );
-    for (let grants = 1; !(await starves.isVisible()); grants++) {
+    const passed = async () => {
+      const { locks } = (await (await fetch(`${url}/state`)).json()) as BoardState;
+      return locks.find(({ name }) => name === 'seat:7')?.passed ?? 0;
+    };
+    for (let grants = 1; grants <= 5; grants++) {
       await client.set(fence, [Number(token) + 1_000 * grants, ...owner].join(' '));
-      await sleep(200);
+      await until(async () => (await passed()) >= grants);
     }
+    await starves.waitFor();
     await fixed.release();
     await (await waiting).release();
     await other.forceRelease('seat:7');
@@ -414,8 +422,7 @@ const title = hasChromium ? 'the board in Chromium' : 'the board in Chromium (sk
 
   it.concurrent('puts locks into groups with their numbers, and shows all of one holder', async () => {
     const { url, locks, other } = await start();
-    for (let n = 0; n < 5; n++)
-      await locks.using(`order:${String(n)}`, { label: 'order:$<id>' }, () => sleep(20));
+    for (let n = 0; n < 5; n++) await locks.using(`order:${String(n)}`, { label: 'order:$<id>' }, () => n);
     for (let n = 0; n < 40; n++) await other.acquire(`order:${String(100 + n)}`);
     await locks.acquire('report');
     const waiting = other.acquire('report');
@@ -618,11 +625,11 @@ const title = hasChromium ? 'the board in Chromium' : 'the board in Chromium (sk
     async () => {
       const { url, locks, other } = await start();
       await locks.acquire('b');
+      const { page, problems } = await open({ url });
       // An age has the precision of two clocks and a round trip.
-      await sleep(500);
+      await page.locator('.lock .age time', { hasText: '1 s' }).waitFor();
       await locks.acquire('a');
       const waiting = other.acquire('a');
-      const { page, problems } = await open({ url });
       await page.locator('.lock.is-waited').waitFor();
       await live(page);
       const names = () => page.locator('.lock .name a').allInnerTexts();

@@ -1,6 +1,7 @@
 import { type DynamicModule, type INestApplication, Module, type Type } from '@nestjs/common';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
+import { Board } from '../../../lib/board/board.js';
 import { LockBoardModule, type LockBoardOptions } from '../../../lib/board/index.js';
 import { LockModule, type LockModuleOptions } from '../../../lib/index.js';
 import { certificate } from './certificate.js';
@@ -20,7 +21,8 @@ class NothingModule {}
 
 function adapterOf(platform: 'fastify' | 'http2' | 'https2'): FastifyAdapter {
   const options: object = {
-    fastify: {},
+    // Fastify takes a path with a slash at the end for another one, unless it is told so.
+    fastify: { routerOptions: { ignoreTrailingSlash: true } },
     http2: { http2: true },
     https2: { http2: true, https: platform === 'https2' ? certificate() : {} },
   }[platform];
@@ -49,3 +51,7 @@ export async function startBoard({ locks, board, platform, imports = [], prepare
   if (platform === 'https2') url.protocol = 'https:';
   return { app, url: url.origin };
 }
+
+/** The feed of the first LockService on the board. */
+export const feedOf = (app: INestApplication) =>
+  app.get(Board, { strict: false }).instance({ method: 'GET', url: '/', headers: {} }).feed;

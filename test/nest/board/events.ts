@@ -5,8 +5,6 @@ import type { BoardState, BoardUpdate } from '../../../lib/board/feed/wire.js';
 export class EventReader {
   readonly states: BoardState[] = [];
   readonly updates: BoardUpdate[] = [];
-  /** After how many ms a viewer that is cut off is to come back. */
-  retry: number | undefined;
   /** The server has ended the stream. */
   ended = false;
   private readonly controller = new AbortController();
@@ -55,8 +53,6 @@ export class EventReader {
   }
 
   private take(event: string): void {
-    const retry = /(?:^|\n)retry: (\d+)/m.exec(event)?.[1];
-    if (retry !== undefined) this.retry = Number(retry);
     const type = /(?:^|\n)event: ([^\n]*)/m.exec(event)?.[1];
     const data = /(?:^|\n)data: ([^\n]*)/m.exec(event)?.[1];
     if (type === 'state') this.states.push(JSON.parse(data!) as BoardState);

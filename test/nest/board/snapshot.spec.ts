@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, it } from '@jest/globals';
 import { takeSnapshot } from '../../../lib/board/feed/snapshot.js';
+import { stateOf } from '../../../lib/module/service-state.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 
 const environment = new TestEnvironment();
@@ -9,7 +10,8 @@ afterEach(() => environment.end());
 
 it('shows since when callers of the process wait, also without an entry in the queue of the store', async () => {
   const locks = environment.service({ store: 'memory' });
-  const look = async () => (await takeSnapshot(locks, 100, undefined, (name) => name)).locks.get('a');
+  const look = async () =>
+    (await takeSnapshot(stateOf(locks)!, 100, undefined, (name) => name)).locks.get('a');
   const lease = await locks.acquire('a');
   expect(await look()).toMatchObject({ waiting: 0, waitingSince: null });
   const before = Date.now();

@@ -289,7 +289,10 @@ it('marks the elections that the application takes part in, with their leader', 
       });
     });
   const campaign = (app: { locks: LockService }) => electionOf(app).run(wait, { signal: stop.signal });
-  const elections = async ({ url }: { url: string }) => (await readState(`${url}/locks/state`)).elections;
+  const elections = async ({ url }: { url: string }) =>
+    (await readState(`${url}/locks/state`)).locks.flatMap(({ name, kind }) =>
+      kind === 'election' ? [name] : [],
+    );
   expect(await elections(leading)).toEqual([]);
   const first = campaign(leading);
   await until(() => electionOf(leading).isLeader());
@@ -297,11 +300,44 @@ it('marks the elections that the application takes part in, with their leader', 
   for (const app of [leading, following]) {
     await until(async () => (await elections(app)).includes('indexer'));
     const html = await (await fetch(`${app.url}/locks`)).text();
-    expect(html).toMatch(/indexer<\/a>\s*<span class="more">plain <span class="mark">election<\/span>/);
+    expect(html).toMatch(/indexer<\/a>\s*<span class="more"><span class="mark">election<\/span>/);
     expect(html).toContain('title="api-1"');
   }
   stop.abort();
   await Promise.all([first, second]);
+});
+
+it('knows an election of other processes by its mark: a candidate is no caller that waits for long', async () => {
+  const { url } = await start();
+  const candidates = ['worker-1', 'worker-2'].map((label) =>
+    environment.service({ connection: stage.server.url, label }),
+  );
+  const stop = new AbortController();
+  const { promise: over, resolve } = deferred();
+  stop.signal.addEventListener('abort', () => {
+    resolve();
+  });
+  const runs = candidates.map((locks) =>
+    locks.getElection('reports').run(() => over, { signal: stop.signal }),
+  );
+  const stuck = candidates[0]!;
+  await stuck.acquire('order:7');
+  const waiting = candidates[1]!.acquire('order:7', { waitTime: '1m' });
+  const attention = async () => {
+    const html = await (await fetch(`${url}/locks`)).text();
+    return /<section id="attention".*?<\/section>/s.exec(html)?.[0] ?? '';
+  };
+  await until(async () => (await attention()).includes('1 caller waits for order:7'), 25_000);
+  expect(await attention()).not.toContain('reports');
+  const { locks } = await readState(`${url}/locks/state`);
+  expect(locks.find(({ name }) => name === 'reports')).toMatchObject({
+    kind: 'election',
+    waiters: [expect.stringMatching(/^worker-/)],
+  });
+  await stuck.forceRelease('order:7');
+  await (await waiting).release();
+  stop.abort();
+  await Promise.all(runs);
 });
 
 it('shows the instances that it is given, one at a time', async () => {

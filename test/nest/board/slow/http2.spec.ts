@@ -2,9 +2,9 @@ import 'reflect-metadata';
 import { once } from 'node:events';
 import type { ClientHttp2Session } from 'node:http2';
 import { describe, expect, it } from '@jest/globals';
-import { Board } from '../../../../lib/board/board.js';
 import { MemoryLockStore } from '../../../../lib/index.js';
 import { until } from '../../../scenarios/until.js';
+import { feedOf } from '../board-app.js';
 import { BoardStage } from '../board-stage.js';
 import { ask, askAsleep, openSession, seen } from '../http2-client.js';
 
@@ -15,7 +15,7 @@ async function start(platform: 'http2' | 'https2', locks = 0) {
   const started = await stage.start({ platform, locks: { store: new MemoryLockStore() } });
   const names = Array.from({ length: locks }, (_, n) => `order:${String(n)}`);
   const leases = await Promise.all(names.map((name) => started.locks.acquire(name)));
-  const { feed } = started.app.get(Board, { strict: false }).instance(null)!;
+  const feed = feedOf(started.app);
   const close = async () => {
     await Promise.all(leases.map((lease) => lease.release()));
     await stage.close();
@@ -78,7 +78,7 @@ describe.each(['http2', 'https2'] as const)('the board of Fastify with %s', (pla
 
 it('a board over HTTP/2 counts no viewer that has gone before the store has answered', async () => {
   const { app, url, locks } = await stage.start({ platform: 'http2' });
-  const { feed } = app.get(Board, { strict: false }).instance(null)!;
+  const feed = feedOf(app);
   const lease = await locks.acquire('a');
   const session = await open(url);
   stage.server.freeze();

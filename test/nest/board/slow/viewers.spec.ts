@@ -4,13 +4,12 @@ import { connect } from 'node:http2';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { INestApplication } from '@nestjs/common';
 import { LockService } from '../../../../lib/index.js';
-import { Board } from '../../../../lib/board/board.js';
 import { answered, nextRequest } from '../../../support/requests.js';
 import type { RedisServer } from '../../../support/redis-server.js';
 import { TestEnvironment } from '../../../support/test-environment.js';
 import { until } from '../../../scenarios/until.js';
 import { EventReader } from '../events.js';
-import { startBoard } from '../board-app.js';
+import { feedOf, startBoard } from '../board-app.js';
 
 const environment = new TestEnvironment();
 
@@ -50,7 +49,7 @@ afterAll(() => environment.end());
 describe.each(['express', 'fastify'] as const)('on %s', (platform) => {
   it('a viewer that goes before the store has answered is none', async () => {
     const { app, url } = await startBoard({ locks: { connection: server.url }, platform });
-    const { feed } = app.get(Board, { strict: false }).instance(null)!;
+    const feed = feedOf(app);
     await fetch(`${url}/locks/state`);
     await new Promise((resolve) => setTimeout(resolve, 300));
     server.freeze();

@@ -1,11 +1,11 @@
 import { types } from 'node:util';
-import { isLockUnavailableError } from '../../api/error-guards.js';
+import { isLockUnavailableError } from './error-guards.js';
 
 /**
- * Why the store has not answered. A LockUnavailableError has a message for clients, without the reason: the reason is in
+ * Why a store has not answered. A LockUnavailableError has a message for clients, without the reason: the reason is in
  * the outcome of each node, or in the cause.
  */
-export function failureOf(error: unknown): string {
+export function outageOf(error: unknown): string {
   if (!isLockUnavailableError(error)) return messagesOf(error).join(': ') || String(error);
   const nodes = error.outcomes.map(
     ({ node, outcome, error }) => `${node} ${messagesOf(error).join(': ') || outcome}`,
