@@ -7,12 +7,12 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import { isLockUnavailableError, type LockService } from '../../lib/index.js';
-import { until } from '../scenarios/until.js';
-import { RedisCluster } from '../support/redis-cluster.js';
-import type { RedisServer } from '../support/redis-server.js';
-import { SentinelDeployment } from '../support/sentinel.js';
-import { TestEnvironment } from '../support/test-environment.js';
+import { isLockUnavailableError, type LockService } from '../../../lib/index.js';
+import { until } from '../../scenarios/until.js';
+import { RedisCluster } from '../../support/redis-cluster.js';
+import type { RedisServer } from '../../support/redis-server.js';
+import { SentinelDeployment } from '../../support/sentinel.js';
+import { TestEnvironment } from '../../support/test-environment.js';
 
 const environment = new TestEnvironment();
 
