@@ -120,7 +120,7 @@ const title = hasChromium ? 'the board in Chromium' : 'the board in Chromium (sk
     const own = await environment.server();
     const { url, locks } = await start({}, own);
     await locks.acquire('order:7');
-    const { page, problems } = await open({ url });
+    const { page, problems } = await open({ url, width: 360 });
     await row(page, 'order:7').waitFor();
     await own.kill();
     await page.getByRole('alert').getByText('The locks cannot be read').waitFor();
@@ -128,6 +128,8 @@ const title = hasChromium ? 'the board in Chromium' : 'the board in Chromium (sk
       .getByText(/^The (node|store) .*is away/)
       .waitFor();
     expect(await row(page, 'order:7').count()).toBe(1);
+    // The reason of the connection wraps.
+    expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBe(360);
     expect(await violations(page)).toEqual([]);
     await own.restart();
     await page.getByRole('alert').waitFor({ state: 'hidden' });
