@@ -22,6 +22,8 @@ const LONG = [
   'jvm/',
   'pitfalls/acquiring',
   'pitfalls/slow/module',
+  'stores/redis/health',
+  'pitfalls/connections',
 ];
 
 /**
