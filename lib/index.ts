@@ -1,5 +1,6 @@
 export { LockModule } from './module/lock-module.js';
-export { LockService, type LockName } from './module/lock-service.js';
+export { LockService } from './module/lock-service.js';
+export type { LockName } from './module/lock-by-name.js';
 export { getLockServiceToken, InjectLockService } from './nest/service/lock-service.token.js';
 export {
   DistributedLock,

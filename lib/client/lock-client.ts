@@ -2,7 +2,7 @@ import { LockAbortedError, LockClosedError, LockLostError } from '../api/errors.
 import { onOneLine } from '../runtime/text.js';
 import type { ResolvedLockOptions } from '../api/resolved-options.js';
 import { uuid } from '../runtime/runtime.js';
-import type { LockStore, QueueTerms, TransferRequest } from '../store/lock-store.js';
+import type { LockStore } from '../store/lock-store.js';
 import type { QueueMessage } from '../store/queue-messages.js';
 import { leaseWithin, now, timerAt } from './holding/deadline.js';
 import { DeadlockDetector } from './deadlock/deadlock-detector.js';
@@ -18,20 +18,17 @@ import { subscribeToMessages } from '../store/subscribe-to-messages.js';
 import { LocalCallers } from './waiting/local-callers.js';
 import { type LocalQueue, PLAIN_QUEUE } from './waiting/local-queue.js';
 import type { StoreWarning } from '../store/store-health.js';
-import type { LockTerms } from './waiting/acquisition.js';
-import { lockOrder } from './scope/order-graph.js';
+import type { LockTerms } from './waiting/request.js';
 import { Acquisitions } from './waiting/acquisitions.js';
 import { ReleaseRequests } from './holding/release-requests.js';
 import { Returns } from './waiting/returns.js';
-import { releasedError, Tenure, type TenureOrigin, type LeaseTerms } from './holding/tenure.js';
+import { Tenure, type TenureOrigin, type LeaseTerms } from './holding/tenure.js';
 import { Tenures } from './holding/tenures.js';
-import { type Transferred, Transfers } from './waiting/transfers.js';
+import { Transfers } from './waiting/transfers.js';
 import type { Busy, WaitRequest } from './waiting/waiting.js';
 import { Watchdog } from './holding/watchdog.js';
 
 export type { ListedName, QueueTerms, StoredHold, StoredLock, StoreListing } from '../store/lock-store.js';
-
-type Refused = Extract<Transferred, { granted: false }>;
 
 /** A client of a store: its id, its holds, and the queues of its local waiters. */
 export class LockClient {
@@ -51,7 +48,7 @@ export class LockClient {
   readonly capturedCalls = new CapturedCalls();
   readonly releaser: Releaser;
   readonly queueMessages: MessageSubscription<QueueMessage>;
-  private readonly holdWatch: HoldWatch;
+  readonly holdWatch: HoldWatch;
   readonly acquisitions: Acquisitions;
   readonly plainTerms: Pick<LockTerms, 'queue' | 'ownWriteHold'>;
   private sequence = 0;
@@ -66,7 +63,7 @@ export class LockClient {
     if (tenure.loss !== undefined && this.state !== 'closed') this.returns.lost(tenure);
     this.onLeft?.();
   };
-  private state: 'open' | 'closing' | 'closed' = 'open';
+  state: 'open' | 'closing' | 'closed' = 'open';
   /** While the client closes, only code under a lock gets further locks, so that no work stops halfway. */
   readonly refuses = ({ inside }: Pick<WaitRequest, 'inside'>): boolean =>
     this.state !== 'open' && (this.state === 'closed' || inside?.isUnderLock() !== true);
@@ -259,154 +256,6 @@ export class LockClient {
     return store.together === undefined ? run() : store.together(run);
   }
 
-  /**
-   * Passes the tenure on to an owner that belongs to no process yet. The tenure ends here as soon as the request is
-   * sent, whether or not a reply comes: a lost reply may have been the consent.
-   * @param within ms after which the hold ends if no process resumes it
-   * @throws LockUnavailableError if the store did not answer in time; the client then releases the lock
-   */
-  async handOver(
-    transfers: Transfers,
-    tenure: Tenure,
-    within: number,
-  ): Promise<Transferred & { readonly owner: string }> {
-    const { fencingToken, deadline, doubtful } = tenure;
-    const release = this.returns.requestOf(tenure);
-    const next = this.nextOwner();
-    const { name, owner, queue } = release;
-    const request = { name, owner, queue, next, leaseTime: within, leastToken: fencingToken + 1 };
-    const giveUpAt = Math.min(deadline, now() + this.options.waitTime);
-    const passing = transfers.pass(request, giveUpAt, now() + (release.keepFor ?? 0));
-    const until = Math.max(now() + within, tenure.keptAtMostUntil);
-    this.labels.keep(within);
-    tenure.end();
-    try {
-      const passed = await passing;
-      if (doubtful) transfers.giveUp({ ...release, keepFor: undefined }, until);
-      return { ...passed, owner: next };
-    } catch (error) {
-      transfers.giveUp({ ...release, keepFor: tenure.keepFor }, until);
-      throw error;
-    }
-  }
-
-  /**
-   * Takes a hold over from an owner that belongs to no process any more.
-   * @param queue undefined for a plain lock
-   * @param request `leaseTime`: length of the new lease, which is renewed. `keepFor`: the longest remaining
-   *   `minHoldTime`, ms
-   * @throws LockLostError if that owner does not hold the lock
-   * @throws LockUnavailableError if the store did not answer in time
-   */
-  async resume(
-    transfers: Transfers,
-    queue: QueueTerms | undefined,
-    request: Pick<TransferRequest, 'name' | 'owner' | 'leaseTime' | 'leastToken'> &
-      Pick<WaitRequest, 'inside'> & { readonly keepFor: number },
-  ): Promise<{ readonly tenure: Tenure; readonly date: number } | Refused> {
-    const { name, owner, leaseTime, leastToken } = request;
-    this.assertOpen(name, request);
-    const terms = { leaseTime, renewed: true };
-    const granted = this.initialLease(terms);
-    const next = this.nextOwner();
-    const wanted = queue ?? this.plainTerms.queue;
-    const asked = { name, owner, next, leaseTime: granted, leastToken, queue: wanted };
-    const keepUntil = now() + request.keepFor;
-    const giveUpAt = now() + Math.min(this.options.waitTime, leaseTime);
-    const passed = await transfers.pass(asked, giveUpAt, keepUntil);
-    if (!passed.granted) return passed;
-    if (this.refuses(request)) {
-      transfers.takeBack(asked, keepUntil);
-      throw new LockClosedError(name);
-    }
-    const { askedAt: grantedAt, fencingToken, isDoubtful, date } = passed;
-    const local = this.callers.queueFor({ name, queue });
-    const origin = { owner: next, grantedAt, leaseTime: granted, fencingToken, queue: wanted };
-    const tenure = this.open(local, terms, { ...origin, doubtful: isDoubtful });
-    return { tenure: this.begin(tenure), date };
-  }
-
-  /**
-   * @param mode release only the holders of this side of a read-write lock; undefined for all
-   * @param reason is reported to the holders
-   */
-  async forceRelease(
-    name: string,
-    mode: QueueTerms['mode'] | undefined,
-    reason: string | undefined,
-  ): Promise<boolean> {
-    // Read before the request: a waiter of this process may get the lock before the answer comes.
-    const held = this.tenures
-      .of(name)
-      .filter(({ queue }) => mode === undefined || (queue !== PLAIN_QUEUE && queue?.mode === mode));
-    const forced = { by: this.options.label, reason };
-    const released = await this.store.forceRelease(name, mode, forced);
-    if (!released) {
-      // The store had no holder, so the holds of this process may have ended before. The store is asked about them.
-      for (const { owner } of held) this.holdWatch.onLost(owner);
-      return false;
-    }
-    this.events.next({ type: 'force-released', name, reason });
-    for (const tenure of held) {
-      tenure.forced = forced;
-      tenure.lose('deleted');
-    }
-    return true;
-  }
-
-  /** Grants no new lock and refuses the waiters, except for code that runs under a lock. */
-  stop(onLeft: () => void): void {
-    if (this.state === 'open') this.state = 'closing';
-    this.onLeft = onLeft;
-    this.callers.sendAway(this.refuses);
-  }
-
-  /** Whether a callback runs under a lock, or is about to. */
-  get isInUse(): boolean {
-    return this.tenures.all.some(({ user }) => user === undefined || user.isInUse);
-  }
-
-  /** Releases the locks under which no callback runs, and reports their loss to their holders. */
-  async releaseUnused(): Promise<void> {
-    // `held` announces a deadline that has passed, and is read first.
-    const unused = this.tenures.all.filter((tenure) => tenure.held && tenure.user?.isInUse === false);
-    await Promise.all(
-      unused.map((tenure) => {
-        // The loss of another one may have called code that has released this one.
-        if (!tenure.held) return Promise.resolve(undefined);
-        const { user, name, owner, label } = tenure;
-        // Releases in the store. The queue may reserve the tenure for a returning caller instead.
-        const released = this.returns.giveBack(tenure);
-        this.events.next({ type: 'lost', name, label, owner, reason: 'released' });
-        user?.onLost(releasedError(tenure, new LockClosedError(name)));
-        return released;
-      }),
-    );
-  }
-
-  /** Ends the client: holders lose their locks, which stay in the store until their leases end. Closes the store. */
-  async end(): Promise<void> {
-    this.state = 'closed';
-    this.callers.sendAway(this.refuses);
-    for (const tenure of this.tenures.all) {
-      if (!tenure.held) continue;
-      const { name, owner, label } = tenure;
-      this.events.next({ type: 'lost', name, label, owner, reason: 'expired' });
-      tenure.lose('expired', new LockClosedError(name));
-    }
-    await this.transfers?.settled();
-    this.labels.close();
-    this.deadlocks.close();
-    lockOrder.forget(this.id);
-    this.queueMessages.close();
-    try {
-      await this.releaser.close();
-      await this.store.close();
-    } finally {
-      this.events.complete();
-    }
-  }
-
   /** Asks the store about a hold, and ends the hold if it is gone. Rejects if the store did not answer. */
   async look(tenure: Tenure): Promise<void> {
     await Promise.all(this.watchdog.look([tenure]));
@@ -434,26 +283,14 @@ export class LockClient {
     this.watchdog.watch(tenure, origin.grantedAt);
     this.holdWatch.begun(tenure);
     this.releaseRequests.begun(tenure);
-    if (former !== undefined && former.fencingToken > tenure.fencingToken) this.turnDown(tenure, former);
-    else {
+    if (former !== undefined && former.fencingToken > tenure.fencingToken) {
+      this.returns.turnDown(tenure);
+      // If the store does not answer, the watchdog asks again in its next round.
+      void this.look(former).catch(() => undefined);
+    } else {
       queue.adopt(tenure);
       former?.lose('taken');
     }
     return tenure;
-  }
-
-  /**
-   * Ends a tenure that no caller uses yet. If the store has granted two holds that exclude each other, one of them is
-   * gone. Answers may arrive in another order than the grants, so the hold with the greater token is the later grant.
-   * If the store has lost its tokens and its clock was set back, the former hold is the one that is gone, so the store
-   * is asked about it.
-   */
-  private turnDown(tenure: Tenure, former: Tenure): void {
-    const { name, owner, terms, fencingToken, queue } = tenure;
-    const { leaseTime } = terms;
-    tenure.lose('taken');
-    void this.releaser.release({ name, owner, leaseTime, fencingToken, queue }, now() + leaseTime);
-    // If the store does not answer, the watchdog asks again in its next round.
-    void this.look(former).catch(() => undefined);
   }
 }

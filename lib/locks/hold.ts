@@ -6,6 +6,7 @@ import { type HoldTrace, traceHold } from '../client/tracing.js';
 import { answerWithin } from '../client/waiting/answer-within.js';
 import { type AskedHolder, describeAsker } from '../api/asker.js';
 import { LockAbortedError, LockConfigError, type LockLostError } from '../api/errors.js';
+import type { Lease } from '../api/lock.js';
 import type { LockHoldContext } from '../api/tracing-channels.js';
 import { inQuotes } from '../runtime/text.js';
 import { clearTimer } from '../runtime/runtime.js';
@@ -13,6 +14,8 @@ import type { AcquireCall } from './call.js';
 import type { LeaseShare } from './held-lease.js';
 import { watchOutliving } from './lease-reports.js';
 import { orderGroup } from './order.js';
+
+const NONE: readonly LeaseShare[] = [];
 
 /**
  * The use of a tenure by one owner, from its acquisition to its last release. Nested acquisitions of one scope share
@@ -22,8 +25,8 @@ export class Hold implements TenureUser, ScopedHold {
   /** The owner's own token, although each hand-off of the tenure increases the token. */
   readonly fencingToken: number;
   loss: LockLostError | undefined;
-  /** The leases of this hold. Mostly there is one, which needs no Set. */
-  private shares: LeaseShare | Set<LeaseShare> | undefined;
+  /** The leases that have not been released, the first one first, which later ones have re-entered. */
+  leases: readonly LeaseShare[] = NONE;
   /** Set if another holder handed the lock directly to this one. */
   readonly handedOver: 'local' | 'fleet' | undefined;
   private endedAt: number | undefined;
@@ -108,9 +111,7 @@ export class Hold implements TenureUser, ScopedHold {
 
   /** The number of leases; 0 after the end of the hold. */
   get count(): number {
-    const { shares } = this;
-    if (shares instanceof Set) return shares.size;
-    return shares === undefined ? 0 : 1;
+    return this.leases.length;
   }
 
   get held(): boolean {
@@ -138,21 +139,6 @@ export class Hold implements TenureUser, ScopedHold {
       if (this.request !== undefined) this.requestController.abort(this.request);
     }
     return this.requestController.signal;
-  }
-
-  /** The leases that have not been released. */
-  get leases(): readonly LeaseShare[] {
-    const { shares } = this;
-    if (shares === undefined) return NONE;
-    return shares instanceof Set ? [...shares] : [shares];
-  }
-
-  /** The first lease, which later ones have re-entered. */
-  private get eldest(): LeaseShare | undefined {
-    const { shares } = this;
-    if (!(shares instanceof Set)) return shares;
-    for (const share of shares) return share;
-    return undefined;
   }
 
   onLost(error: LockLostError): void {
@@ -187,9 +173,8 @@ export class Hold implements TenureUser, ScopedHold {
 
   /** Adds a lease. */
   join(lease: LeaseShare): void {
-    if (this.shares === undefined) this.shares = lease;
-    else if (this.shares instanceof Set) this.shares.add(lease);
-    else this.shares = new Set([this.shares, lease]);
+    // A new array has room for its leases only, and most holds have one lease.
+    this.leases = [...this.leases, lease];
   }
 
   /** @throws LockConfigError if `maxHoldTime` ends the hold before a lease of that length */
@@ -246,7 +231,7 @@ export class Hold implements TenureUser, ScopedHold {
    * @param at now
    */
   leave(lease: LeaseShare, at: number): Promise<void> {
-    const isShared = lease === this.eldest;
+    const isShared = lease === this.leases[0];
     this.depart(lease, at);
     if (this.count > 0) {
       if (isShared) watchOutliving(this, lease, this.leases);
@@ -264,8 +249,7 @@ export class Hold implements TenureUser, ScopedHold {
   depart(lease: LeaseShare, at: number): void {
     const { keepUntil } = lease;
     if (keepUntil > (this.keepUntil ?? -Infinity)) this.keepUntil = keepUntil;
-    if (this.shares instanceof Set) this.shares.delete(lease);
-    else this.shares = undefined;
+    this.leases = this.leases.filter((other) => other !== lease);
     if (this.count === 0) this.endedAt ??= at;
   }
 
@@ -294,6 +278,13 @@ export class Hold implements TenureUser, ScopedHold {
   }
 }
 
-const NONE: readonly LeaseShare[] = [];
-
 const endOf = ({ needsUntil }: LeaseShare): number => needsUntil ?? Infinity;
+
+/** The present leases of a client. */
+export function leasesOf({ tenures }: LockClient): readonly Lease[] {
+  const leases: Lease[] = [];
+  for (const holder of tenures.users())
+    if (holder instanceof Hold)
+      leases.push(...holder.leases.filter(({ held }) => held).map(({ shown }) => shown));
+  return leases;
+}

@@ -2,7 +2,7 @@ import type { LockClient, StoredHold } from '../client/lock-client.js';
 import type { Tenure } from '../client/holding/tenure.js';
 import type { Busy } from '../client/waiting/waiting.js';
 import { LockConfigError } from '../api/errors.js';
-import type { LockTerms } from '../client/waiting/acquisition.js';
+import type { LockTerms } from '../client/waiting/request.js';
 import type { AcquireCall } from './call.js';
 import { StoreLock } from './store-lock.js';
 

@@ -1,5 +1,6 @@
 import { leaseWithin, now } from '../client/holding/deadline.js';
-import type { LockTerms } from '../client/waiting/acquisition.js';
+import { forceRelease } from '../client/holding/forced-release.js';
+import type { LockTerms } from '../client/waiting/request.js';
 import type { LockClient, QueueTerms, StoredHold } from '../client/lock-client.js';
 import type { Scope } from '../client/scope/scope.js';
 import { releasedError, type Tenure } from '../client/holding/tenure.js';
@@ -62,7 +63,7 @@ export abstract class StoreLock extends ScopedLock {
 
   async forceRelease(options?: ReasonOptions): Promise<boolean> {
     const reason = reasonOf(options, 'forceRelease');
-    return await this.client.forceRelease(this.name, this.forcedMode, reason);
+    return await forceRelease(this.client, this.name, this.forcedMode, reason);
   }
 
   /** The side that a forced release affects; undefined for all. */

@@ -1,9 +1,20 @@
 import type { Logger } from '@nestjs/common';
 import type { UnusualEvent } from '../client/event-stream.js';
+import type { LockClient } from '../client/lock-client.js';
+import { Seen } from '../client/seen.js';
 import { because, describeAsker } from '../api/asker.js';
 import { describeCycle } from '../api/deadlock.js';
 import { describeConflict } from '../api/lock-order.js';
 import { inQuotes, onOneLine } from '../runtime/text.js';
+
+/** Logs the unusual events of a client. One request for a release is logged once, for all holders that it asks. */
+export function logEvents({ events, returns }: LockClient, logger: Logger): void {
+  const requests = new Seen();
+  events.unusual.subscribe((event) => {
+    if (event.type === 'release-requested' && !requests.add(event.request)) return;
+    logEvent(logger, event, returns.ranOut.has(event));
+  });
+}
 
 /**
  * One line per event that matters to an operator.

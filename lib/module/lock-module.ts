@@ -3,12 +3,12 @@ import { ModulesContainer } from '../nest/core-tokens.js';
 import { LockConfigError } from '../api/errors.js';
 import { isLockConfigError } from '../api/error-guards.js';
 import {
-  DEFAULTS,
   type LockFactoryOptions,
   type LockModuleAsyncOptions,
   type LockModuleOptions,
   type LockOptionsFactory,
 } from '../api/options.js';
+import { DEFAULTS } from '../api/defaults.js';
 import {
   assertAsyncOptions,
   assertFactoryOptions,

@@ -1,23 +1,14 @@
 import { Logger, type BeforeApplicationShutdown, type OnApplicationShutdown } from '@nestjs/common';
 import type { Observable } from 'rxjs';
 import { closeTogether } from '../client/holding/closing.js';
-import { idleTimerAt, timerAt } from '../client/holding/deadline.js';
-import { StandingDeadlocks } from '../client/deadlock/standing-deadlocks.js';
-import { LockClient } from '../client/lock-client.js';
+import { timerAt } from '../client/holding/deadline.js';
+import type { LockClient } from '../client/lock-client.js';
 import { currentScope, runInScope, Scope } from '../client/scope/scope.js';
-import { Seen } from '../client/seen.js';
-import {
-  assertKnownOptions,
-  assertName,
-  assertOwnOptions,
-  KINDS,
-  NAMED_OPTIONS,
-  reasonOf,
-} from '../client/validation.js';
-import { LockConfigError } from '../api/errors.js';
+import { assertName, reasonOf } from '../client/validation.js';
 import type { LockEvent } from '../api/events.js';
 import type { LockHealth } from '../api/health.js';
-import { logEvent } from './event-log.js';
+import { createClient } from './create-client.js';
+import { logEvents } from './event-log.js';
 import type {
   AcquireOptions,
   AnswerOptions,
@@ -25,28 +16,24 @@ import type {
   ReasonOptions,
   UsingOptions,
 } from '../api/options.js';
-import { assertGiven, resolveOptions } from './options-validation.js';
 import { settingsWarnings } from './options-warnings.js';
 import type { LockState } from '../api/lock-state.js';
 import type { Election, ElectionOptions } from '../api/election.js';
 import { Elections } from '../locks/election/elections.js';
-import { Hold } from '../locks/hold.js';
+import { leasesOf } from '../locks/hold.js';
 import { inspect } from '../locks/listing/inspection.js';
 import type { Lease, Lock } from '../api/lock.js';
 import { LockList } from '../locks/listing/lock-list.js';
 import type { ListOptions, LockPage } from '../api/lock-summary.js';
 import { MultiLock } from '../locks/multi/multi-lock.js';
 import { PlainLock } from '../locks/plain-lock.js';
-import { FAIR, QueueLock } from '../locks/queue-lock.js';
 import { ReadWriteLock } from '../locks/read-write-lock.js';
 import { Semaphore } from '../locks/semaphore.js';
 import { once, type OnceOptions, type OnceResult } from '../locks/once/once.js';
 import { resume } from '../locks/ticket/resume.js';
-import { rememberState, type ServiceState } from './service-state.js';
-import { connect, createStore, isInProcess, serversOf } from '../stores/create-store.js';
-
-/** A lock's name. An array is a multi-lock: all or none. */
-export type LockName = string | readonly string[];
+import { healthOf } from './health-report.js';
+import { lockAndOptions, type LockName, lockOf } from './lock-by-name.js';
+import { rememberState, type ServiceState, stateFor } from './service-state.js';
 
 /**
  * Gives out locks. Injectable wherever LockModule is imported; several instances are told apart by name. All times are
@@ -64,50 +51,14 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
 
   /** @throws LockConfigError when an option is wrong */
   constructor(options: LockModuleOptions) {
-    assertGiven(options);
-    const settings = resolveOptions(options);
-    const store = createStore(options, settings);
-    // In memory a lock that is still held must not keep the process alive: a failed test leaves some. A wait with an end
-    // does keep it alive.
-    const client = (this.client = new LockClient(
-      store,
-      settings,
-      isInProcess(store) ? idleTimerAt : undefined,
-    ));
-    this.state = rememberState(this, {
-      settings,
-      draining: false,
-      closing: undefined,
-      closesLast: false,
-      client,
-      bootWarnings: new Map(),
-      clientId: () => client.id,
-      headroomShare: () => this.client.watchdog.headroomShare(),
-      counts: () => ({ held: this.leases().length, waiting: this.client.callers.waiting }),
-      connect: () => {
-        logger.log(`Holds locks as "${settings.label}"`);
-        connect(store);
-      },
-      warn: (warning) => {
-        this.client.warn(warning);
-      },
-      lookForDeadlocks: (names) => standingDeadlocks.look(names),
-      servers: () => serversOf(store),
-      isEnding: () => this.state.draining || this.state.closing !== undefined,
-      endTerms: () => this.elections.close(),
-      elections: () => this.elections.inUse,
-    });
-    const standingDeadlocks = new StandingDeadlocks(store, this.client.id);
-    this.elections = new Elections(this.client, (name) => this.inspect(name));
-    this.events$ = this.client.events.asObservable();
+    const client = (this.client = createClient(options));
+    this.elections = new Elections(client, (name) => this.inspect(name));
     const { name } = options;
     const logger = new Logger(name === undefined ? LockService.name : `${LockService.name}(${name})`);
-    const requests = new Seen();
-    this.client.events.unusual.subscribe((event) => {
-      if (event.type === 'release-requested' && !requests.add(event.request)) return;
-      logEvent(logger, event, this.client.returns.ranOut.has(event));
-    });
-    for (const warning of settingsWarnings(settings)) this.state.warn(warning);
+    this.state = rememberState(this, stateFor(client, this.elections, logger));
+    this.events$ = this.client.events.asObservable();
+    logEvents(client, logger);
+    for (const warning of settingsWarnings(client.options)) this.state.warn(warning);
   }
 
   /**
@@ -121,8 +72,9 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
     optionsOrCallback: UsingOptions | ((lease: Lease) => T | Promise<T>),
     callback?: (lease: Lease) => T | Promise<T>,
   ): Promise<T> {
-    if (typeof optionsOrCallback === 'function') return await this.lockOf(name).using(optionsOrCallback);
-    const [lock, options = {}] = this.lockAndOptions(name, optionsOrCallback, 'using');
+    if (typeof optionsOrCallback === 'function')
+      return await lockOf(this.client, name).using(optionsOrCallback);
+    const [lock, options = {}] = lockAndOptions(this.client, name, optionsOrCallback, 'using');
     return await lock.using(options, callback as (lease: Lease) => T | Promise<T>);
   }
 
@@ -134,7 +86,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
    * @throws LockKeyError when a name is empty, longer than 1,024 bytes, no string or contains `~ndl:`
    */
   async acquire(name: LockName, options?: AcquireOptions): Promise<Lease> {
-    const [lock, others] = this.lockAndOptions(name, options, 'acquire');
+    const [lock, others] = lockAndOptions(this.client, name, options, 'acquire');
     return await lock.acquire(others);
   }
 
@@ -143,7 +95,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
    * @throws what {@link acquire} throws, except LockTimeoutError
    */
   async tryAcquire(name: LockName, options?: AcquireOptions): Promise<Lease | null> {
-    const [lock, others] = this.lockAndOptions(name, options, 'tryAcquire');
+    const [lock, others] = lockAndOptions(this.client, name, options, 'tryAcquire');
     return await lock.tryAcquire(others);
   }
 
@@ -161,7 +113,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
    * of names gives one multi-lock of their fair locks.
    */
   getFairLock(name: LockName): Lock {
-    return this.lockOf(name, 'fair');
+    return lockOf(this.client, name, 'fair');
   }
 
   /**
@@ -266,11 +218,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
 
   /** The present leases of this process through this service. */
   leases(): readonly Lease[] {
-    const leases: Lease[] = [];
-    for (const holder of this.client.tenures.users())
-      if (holder instanceof Hold)
-        leases.push(...holder.leases.filter(({ held }) => held).map(({ shown }) => shown));
-    return leases;
+    return leasesOf(this.client);
   }
 
   /**
@@ -307,19 +255,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
    * Asks every node of the store. Never rejects, and answers within 5 s in any state of the store; see {@link LockHealth}.
    */
   async health(): Promise<LockHealth> {
-    const { preflight, watchdog } = this.client;
-    const { status, nodes, warnings, charter } = await preflight.report();
-    const renewalStuck = watchdog.stuck;
-    const headroom = watchdog.headroom();
-    return {
-      status: renewalStuck || this.state.isEnding() ? 'down' : status,
-      nodes,
-      warnings,
-      ...(charter === undefined ? {} : { charter }),
-      ...this.state.counts(),
-      renewalHeadroom: headroom === undefined ? undefined : Math.floor(headroom),
-      renewalStuck,
-    };
+    return await healthOf(this.client, this.state);
   }
 
   /**
@@ -366,36 +302,5 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
   toJSON(): object {
     const { instance: name, label } = this.state.settings;
     return { name, label };
-  }
-
-  /** Takes `kind` out of the options: the lock that is returned has it. */
-  private lockAndOptions<O extends AcquireOptions>(
-    name: LockName,
-    options: O | undefined,
-    method: string,
-  ): readonly [Lock, Omit<O, 'kind'> | undefined] {
-    if (options === undefined) return [this.lockOf(name), options];
-    assertKnownOptions(options, NAMED_OPTIONS, method);
-    // What else may be wrong with the others is refused by the lock.
-    if (!('kind' in options)) return [this.lockOf(name), options];
-    assertOwnOptions(options, NAMED_OPTIONS);
-    const { kind = 'lock', ...others } = options;
-    if (!KINDS.includes(kind)) {
-      throw new LockConfigError('kind', `must be ${KINDS.join(' or ')}`, { value: kind });
-    }
-    return [this.lockOf(name, kind), others];
-  }
-
-  private lockOf(name: LockName, kind: NonNullable<AcquireOptions['kind']> = 'lock'): Lock {
-    if (!Array.isArray(name)) return this.lockOfKind(name as string, kind);
-    if (name.length === 0) throw new LockConfigError('name', 'an array of names must not be empty');
-    const locks = (name as readonly string[]).map((member) => this.lockOfKind(member, kind));
-    return this.getMultiLock(locks);
-  }
-
-  private lockOfKind(name: string, kind: NonNullable<AcquireOptions['kind']>): Lock {
-    if (kind === 'lock') return this.getLock(name);
-    if (kind === 'fair') return new QueueLock(name, this.client, FAIR);
-    return this.getReadWriteLock(name)[kind];
   }
 }

@@ -1,3 +1,4 @@
+import { DEFAULTS } from '../api/defaults.js';
 import { hostname } from 'node:os';
 import { isObject, LOCATIONS, locationOf } from './location-validation.js';
 import { assertKnownOptions, assertMaxWaiting, assertSwitch, leaseTimeOf } from '../client/validation.js';
@@ -6,7 +7,6 @@ import { LockConfigError } from '../api/errors.js';
 import { isLockConfigError } from '../api/error-guards.js';
 import { assertMethodOptions, PRESET_OPTIONS } from './method-validation.js';
 import {
-  DEFAULTS,
   type LockModuleAsyncOptions,
   type LockModuleOptions,
   type LockOptionsFactory,

@@ -1,4 +1,8 @@
+import { StandingDeadlocks } from '../client/deadlock/standing-deadlocks.js';
 import type { LockClient } from '../client/lock-client.js';
+import type { Elections } from '../locks/election/elections.js';
+import { leasesOf } from '../locks/hold.js';
+import { connect, serversOf } from '../stores/create-store.js';
 import type { DeadlockStep } from '../api/deadlock.js';
 import type { ResolvedLockOptions } from '../api/resolved-options.js';
 import type { Election } from '../api/election.js';
@@ -41,6 +45,39 @@ export interface ServiceState {
   closing: Promise<void> | undefined;
   /** LockModule closes it after the last hook of the application. */
   closesLast: boolean;
+}
+
+export function stateFor(
+  client: LockClient,
+  elections: Elections,
+  logger: { log(message: string): void },
+): ServiceState {
+  const { store, options } = client;
+  const standingDeadlocks = new StandingDeadlocks(store, client.id);
+  const state: ServiceState = {
+    settings: options,
+    draining: false,
+    closing: undefined,
+    closesLast: false,
+    client,
+    bootWarnings: new Map(),
+    clientId: () => client.id,
+    headroomShare: () => client.watchdog.headroomShare(),
+    counts: () => ({ held: leasesOf(client).length, waiting: client.callers.waiting }),
+    connect: () => {
+      logger.log(`Holds locks as "${options.label}"`);
+      connect(store);
+    },
+    warn: (warning) => {
+      client.warn(warning);
+    },
+    lookForDeadlocks: (names) => standingDeadlocks.look(names),
+    servers: () => serversOf(store),
+    isEnding: () => state.draining || state.closing !== undefined,
+    endTerms: () => elections.close(),
+    elections: () => elections.inUse,
+  };
+  return state;
 }
 
 /** Of all copies of this package in the process: a decorator of one copy may get the service of another. */

@@ -1,12 +1,13 @@
 import { AsyncResource } from 'node:async_hooks';
-import { from, isObservable, mergeAll, Observable, type Subscriber, takeUntil, tap } from 'rxjs';
+import { from, isObservable, mergeAll, Observable, tap } from 'rxjs';
 import { now, timerAt } from '../client/holding/deadline.js';
 import { onAbort } from '../client/waiting/on-abort.js';
 import { answerWithin } from '../client/waiting/answer-within.js';
 import { timeOf } from '../api/duration.js';
 import { LockConfigError, LockKeyError, LockLostError } from '../api/errors.js';
 import { isLockClosedError, isLockLostError, isLockTimeoutError } from '../api/error-guards.js';
-import { type AcquireOptions, DEFAULTS } from '../api/options.js';
+import { DEFAULTS } from '../api/defaults.js';
+import type { AcquireOptions } from '../api/options.js';
 import type { LockService } from '../module/lock-service.js';
 import { stateOf } from '../module/service-state.js';
 import type { Lease } from '../api/lock.js';
@@ -19,6 +20,7 @@ import {
   settled,
 } from '../client/holding/late-result.js';
 import type { ResolvedCall } from './decorator/method-options.js';
+import { forward } from './forward.js';
 import { locksPassThrough, runUnlocked } from './decorator/pass-through.js';
 
 /** One call that is to run under a lock. */
@@ -238,52 +240,6 @@ function assertKept({ signal, name, owner }: Lease, title: string, result: unkno
   const cause = new Error(`${title} went on without its lock`, { cause: loss });
   const { reason, forced } = loss;
   throw new LockLostError(name, { reason, owner, cause, result, forced });
-}
-
-interface Forwarding {
-  /** Stops the source. */
-  readonly lost?: AbortSignal | undefined;
-  /**
-   * Asked when the subscriber leaves before the first value: whether the source may be the work of a Promise. It is stopped
-   * with its first value then.
-   */
-  readonly goesOn?: () => boolean;
-}
-
-/**
- * Passes values on until the source ends, the subscriber is gone, or the lease is lost. The source is stopped also while it
- * emits, before it has given its subscription back: a source that emits all at once would not stop otherwise.
- */
-function forward(
-  source: Observable<unknown>,
-  to: Subscriber<unknown>,
-  deliver: (value: unknown) => void,
-  { lost, goesOn = () => false }: Forwarding = {},
-): Promise<void> {
-  let isPending = !to.closed;
-  let leave = (): void => undefined;
-  const stopped = new Observable<void>((stop) => {
-    // The source cleans up in its own context, under its lock, also when another context stops it.
-    const end = AsyncResource.bind(() => {
-      stop.next();
-    });
-    leave = () => {
-      if (!isPending || !goesOn()) end();
-    };
-    to.add(leave);
-    if (lost !== undefined) to.add(onAbort(lost, end));
-  });
-  return new Promise((resolve, reject) => {
-    takeUntil<unknown>(stopped)(source).subscribe({
-      next: (value) => {
-        isPending = false;
-        deliver(value);
-        if (to.closed) leave();
-      },
-      error: reject,
-      complete: resolve,
-    });
-  });
 }
 
 const unexpectedObservable = (title: string) =>

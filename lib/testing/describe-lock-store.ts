@@ -9,7 +9,9 @@ import { describeMessages } from './store-suite/messages.js';
 import { describePeriods } from './store-suite/periods.js';
 import { describePlain } from './store-suite/plain.js';
 import { describePlainQueue } from './store-suite/plain-queue.js';
+import { describeDeathsInPlainQueue } from './store-suite/plain-queue-deaths.js';
 import { describeQueues } from './store-suite/queues.js';
+import { describeSharedHolds } from './store-suite/shared-holds.js';
 import { describeServices } from './store-suite/services.js';
 import { describeTransfers } from './store-suite/transfers.js';
 import { Stage, type StorePlace } from './store-suite/stage.js';
@@ -45,12 +47,14 @@ export function describeLockStore(
     if (queues) {
       describe('queue of a plain lock', () => {
         describePlainQueue(stage);
+        describeDeathsInPlainQueue(stage);
       });
       describe('handOver', () => {
         describeHandOver(stage);
       });
       describe('queue', () => {
         describeQueues(stage);
+        describeSharedHolds(stage);
         describeForcedReleases(stage);
         describeKinds(stage);
         describeClaims(stage);

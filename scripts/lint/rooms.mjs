@@ -35,7 +35,7 @@ const PACKAGES = [
   [/^@nestjs\/terminus$/, /^health\//, /^$/],
   [/^@opentelemetry\//, /^otel\//, /^$/],
   // Of what no application needs, only the errors make Nest answer.
-  [/^@nestjs\//, /^(?!store|stores|client|locks|runtime|api\/(?!errors))/, /^api\//],
+  [/^@nestjs\//, /^(?!store|stores|client|locks|runtime|api\/(?!errors|lock-error))/, /^api\//],
 ];
 
 /** What decides, besides the store, in which order and when things happen. */

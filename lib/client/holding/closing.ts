@@ -1,5 +1,8 @@
 import { clearTimer } from '../../runtime/runtime.js';
+import { LockClosedError } from '../../api/errors.js';
+import { lockOrder } from '../scope/order-graph.js';
 import { now, type timerAt } from './deadline.js';
+import { releasedError } from './tenure.js';
 import type { LockClient } from '../lock-client.js';
 
 /** The steps of a shutdown. */
@@ -21,19 +24,19 @@ export interface Closing {
 export function closeTogether(clients: readonly LockClient[], setTimer: typeof timerAt): Closing {
   const until = now() + Math.max(0, ...clients.map(({ options }) => options.leaseTime));
   const releases: Promise<void>[] = [];
-  const releaseUnused = (): boolean => {
-    for (const client of clients) releases.push(client.releaseUnused());
-    return clients.some(({ isInUse }) => isInUse) && now() < until;
+  const releaseAll = (): boolean => {
+    for (const client of clients) releases.push(releaseUnused(client));
+    return clients.some(isInUse) && now() < until;
   };
   let look = (): void => undefined;
   for (const client of clients)
-    client.stop(() => {
+    stop(client, () => {
       look();
     });
-  const isInUse = releaseUnused();
+  const isUsed = releaseAll();
   const released = Promise.all(releases).then(() => undefined);
   const unused = new Promise<void>((resolve) => {
-    if (!isInUse) {
+    if (!isUsed) {
       resolve();
       return;
     }
@@ -43,7 +46,7 @@ export function closeTogether(clients: readonly LockClient[], setTimer: typeof t
       isDue = false;
       clearTimer(timer);
       // A timer may fire a moment early, so each pass arms it again.
-      if (releaseUnused()) timer = setTimer(until, lookNow);
+      if (releaseAll()) timer = setTimer(until, lookNow);
       else resolve();
     };
     timer = setTimer(until, lookNow);
@@ -56,7 +59,59 @@ export function closeTogether(clients: readonly LockClient[], setTimer: typeof t
   });
   const closed = unused.then(async () => {
     await Promise.all(releases);
-    await Promise.all(clients.map((client) => client.end()));
+    await Promise.all(clients.map(end));
   });
-  return { released, closed, isInUse };
+  return { released, closed, isInUse: isUsed };
+}
+
+/** Grants no new lock and refuses the waiters, except for code that runs under a lock. */
+function stop(client: LockClient, onLeft: () => void): void {
+  if (client.state === 'open') client.state = 'closing';
+  client.onLeft = onLeft;
+  client.callers.sendAway(client.refuses);
+}
+
+/** Whether a callback runs under a lock, or is about to. */
+const isInUse = ({ tenures }: LockClient): boolean =>
+  tenures.all.some(({ user }) => user === undefined || user.isInUse);
+
+/** Releases the locks under which no callback runs, and reports their loss to their holders. */
+async function releaseUnused({ tenures, returns, events }: LockClient): Promise<void> {
+  // `held` announces a deadline that has passed, and is read first.
+  const unused = tenures.all.filter((tenure) => tenure.held && tenure.user?.isInUse === false);
+  await Promise.all(
+    unused.map((tenure) => {
+      // The loss of another one may have called code that has released this one.
+      if (!tenure.held) return Promise.resolve(undefined);
+      const { user, name, owner, label } = tenure;
+      // Releases in the store. The queue may reserve the tenure for a returning caller instead.
+      const released = returns.giveBack(tenure);
+      events.next({ type: 'lost', name, label, owner, reason: 'released' });
+      user?.onLost(releasedError(tenure, new LockClosedError(name)));
+      return released;
+    }),
+  );
+}
+
+/** Ends the client: holders lose their locks, which stay in the store until their leases end. Closes the store. */
+async function end(client: LockClient): Promise<void> {
+  client.state = 'closed';
+  client.callers.sendAway(client.refuses);
+  for (const tenure of client.tenures.all) {
+    if (!tenure.held) continue;
+    const { name, owner, label } = tenure;
+    client.events.next({ type: 'lost', name, label, owner, reason: 'expired' });
+    tenure.lose('expired', new LockClosedError(name));
+  }
+  await client.transfers?.settled();
+  client.labels.close();
+  client.deadlocks.close();
+  lockOrder.forget(client.id);
+  client.queueMessages.close();
+  try {
+    await client.releaser.close();
+    await client.store.close();
+  } finally {
+    client.events.complete();
+  }
 }

@@ -1,5 +1,6 @@
 import { random } from '../../runtime/runtime.js';
-import { Acquisition, type Grant, type Refusal, requestFor, type Sent } from './acquisition.js';
+import { Acquisition } from './acquisition.js';
+import { type Grant, type Refusal, requestFor, type Sent } from './request.js';
 import { now } from '../holding/deadline.js';
 import { POLL } from './waiting.js';
 

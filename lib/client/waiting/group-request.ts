@@ -4,7 +4,7 @@ import { isWorthAnotherTry } from '../../store/another-try.js';
 import { now } from '../holding/deadline.js';
 import type { TenureOrigin } from '../holding/tenure.js';
 import type { LockClient } from '../lock-client.js';
-import { answerOf } from './acquisition.js';
+import { answerOf } from './request.js';
 import { Alarm } from './alarm.js';
 import { Waiter, type WaiterQueue } from './waiter.js';
 import {

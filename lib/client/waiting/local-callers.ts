@@ -2,7 +2,7 @@ import { TransientMap } from '../../store/transient-map.js';
 import { GroupRequest } from './group-request.js';
 import { LocalQueue } from './local-queue.js';
 import type { LockClient } from '../lock-client.js';
-import type { LockTerms } from './acquisition.js';
+import type { LockTerms } from './request.js';
 import type { WaitRequest } from './waiting.js';
 
 /** The waiters of one process for one lock, without callers that only ask. */

@@ -4,13 +4,15 @@ import type { AcquireRequest, QueueTerms, ReleaseReply, StoreQueues } from '../.
 import { now } from '../holding/deadline.js';
 import { mayHandOff } from './hand-off.js';
 import { HoldLook, type LookAnswer, MESSAGE_ROUND } from '../holding/hold-look.js';
-import { type Acquisition, answerOf, type LockTerms, type Sent } from './acquisition.js';
+import { type Acquisition } from './acquisition.js';
+import { answerOf, type LockTerms, type Sent } from './request.js';
 import { AskAndListen } from './ask-and-listen.js';
 import type { LockClient } from '../lock-client.js';
 import { QueueWait } from './queue-wait.js';
 import { ReleaseListener } from './release-listener.js';
 import type { Tenure, TenureOrigin } from '../holding/tenure.js';
 import { Waiter, type WaiterQueue } from './waiter.js';
+import { Waiters } from './waiters.js';
 import { type Busy, busyWith, GRACE, unanswered, type WaitRequest } from './waiting.js';
 
 /**
@@ -21,9 +23,7 @@ import { type Busy, busyWith, GRACE, unanswered, type WaitRequest } from './wait
  * While this process holds the lock, it takes the entry with the release of the hold. The store answers callers that
  * want an earlier answer, because the hold may exist in this process only.
  */
-export class LocalQueue implements WaiterQueue {
-  /** In the order of arrival. Made for the first waiter: most queues have a hold and no waiter. */
-  private waiters: Set<Waiter> | undefined;
+export class LocalQueue extends Waiters implements WaiterQueue {
   /** The hold of this process. */
   private tenure: Tenure | undefined;
   /** The requests of the callers. Set before the first one is sent: a store of the application may run code that uses this queue. */
@@ -47,7 +47,9 @@ export class LocalQueue implements WaiterQueue {
     readonly terms: LockTerms,
     readonly client: LockClient,
     private readonly onIdle: (queue: LocalQueue) => void,
-  ) {}
+  ) {
+    super();
+  }
 
   get name(): string {
     return this.terms.name;
@@ -66,26 +68,6 @@ export class LocalQueue implements WaiterQueue {
     return this.busy(this.inTheWay).holder;
   }
 
-  get length(): number {
-    return this.waiters?.size ?? 0;
-  }
-
-  /**
-   * The number of waiters, without callers that only ask. A caller counts until it has its answer, even after its wait
-   * time.
-   */
-  get waiting(): number {
-    let waiting = 0;
-    for (const { request } of this.waiters ?? []) if (request.waitTime > 0) waiting++;
-    return waiting;
-  }
-
-  /** The begin of the longest wait, on the monotonic clock; undefined without waiters. */
-  get waitingSince(): number | undefined {
-    for (const { request, arrivedAt } of this.waiters ?? []) if (request.waitTime > 0) return arrivedAt;
-    return undefined;
-  }
-
   /** The reason for the missing answer to the waiters. */
   get failure(): Error | undefined {
     const obstacle = this.acquisition?.obstacle;
@@ -101,11 +83,6 @@ export class LocalQueue implements WaiterQueue {
   get wantedLease(): number | undefined {
     const { head } = this;
     return head && this.client.initialLease(head.terms);
-  }
-
-  /** Whether the queue has waiters, and not only callers that ask once. */
-  get wait(): boolean {
-    return this.hasWaiter({ impatient: false });
   }
 
   /** Whether the kind promises the order of callers, and not only of processes. */
@@ -127,7 +104,7 @@ export class LocalQueue implements WaiterQueue {
     return new Promise((resolve, reject) => {
       const waiter = new Waiter(this, request, resolve, reject);
       this.shared ||= this.length > 0 || this.tenure !== undefined;
-      (this.waiters ??= new Set()).add(waiter);
+      this.add(waiter);
       if (this.tenure?.user !== undefined) waiter.waitsFor(this.tenure.owner);
       // A caller that does not wait needs an answer to a request that was sent after its call.
       if (waiter.impatient) this.acquisition?.lookAgain();
@@ -183,7 +160,7 @@ export class LocalQueue implements WaiterQueue {
   }
 
   sendAway(refused: (request: WaitRequest) => boolean): void {
-    for (const waiter of this.waiters ?? []) {
+    for (const waiter of this.waiters) {
       if (!refused(waiter.request)) continue;
       this.leave(waiter);
       waiter.refuse(new LockClosedError(this.name));
@@ -213,14 +190,14 @@ export class LocalQueue implements WaiterQueue {
 
   refused(askedAt: number, busy: Busy): void {
     this.lastHolder = busy.holder;
-    for (const waiter of this.waiters ?? []) waiter.waitsFor(busy.holder);
+    for (const waiter of this.waiters) waiter.waitsFor(busy.holder);
     this.refuseImpatient(askedAt, busy);
     this.goOn();
   }
 
   failed(askedAt: number, error: Error, isFinal: boolean): void {
     if (!isFinal) this.refuseImpatient(askedAt, error);
-    else for (const waiter of this.waiters ?? []) if (waiter.arrivedAt <= askedAt) waiter.refuse(error);
+    else for (const waiter of this.waiters) if (waiter.arrivedAt <= askedAt) waiter.refuse(error);
     this.goOn();
   }
 
@@ -340,12 +317,6 @@ export class LocalQueue implements WaiterQueue {
     return !tenure.held || this.handOff(tenure, user);
   }
 
-  private get head(): Waiter | undefined {
-    // Mostly there is no waiter, and this makes no iterator.
-    if (this.waiters !== undefined) for (const waiter of this.waiters) return waiter;
-    return undefined;
-  }
-
   private get looking(): HoldLook {
     const look = (tenure: Tenure) => {
       this.looks++;
@@ -364,18 +335,6 @@ export class LocalQueue implements WaiterQueue {
     if (this.tenure === tenure && tenure.held) this.refuseImpatient(sentAt, answer);
     // If another hold has replaced that one, the callers need an answer about the new hold.
     this.goOn();
-  }
-
-  /** Answers the callers that asked before `since` and no longer wait. */
-  private refuseImpatient(since: number, answer: Busy | Error): void {
-    for (const waiter of this.waiters ?? []) {
-      if (waiter.impatient && waiter.arrivedAt <= since) waiter.refuse(answer);
-    }
-  }
-
-  private hasWaiter({ impatient }: { readonly impatient: boolean }): boolean {
-    for (const waiter of this.waiters ?? []) if (waiter.impatient === impatient) return true;
-    return false;
   }
 
   expire(waiter: Waiter): void {
@@ -409,11 +368,6 @@ export class LocalQueue implements WaiterQueue {
     const { tenure } = this;
     if (tenure !== undefined) return busyWith(tenure.owner, tenure.remainingTime);
     return busyWith(inTheWay?.holder ?? this.lastHolder, inTheWay?.remainingTime);
-  }
-
-  private remove(waiter: Waiter): void {
-    this.waiters?.delete(waiter);
-    if (this.waiters?.size === 0) this.waiters = undefined;
   }
 }
 

@@ -2,14 +2,8 @@ import { random } from '../../runtime/runtime.js';
 import type { ReleaseRequest } from '../../store/lock-store.js';
 import { CLAIM, QUEUE_ENTRY_LIFE } from '../../store/queue-messages.js';
 import { isGrantedInVain } from '../../store/unconfirmed.js';
-import {
-  Acquisition,
-  type AcquisitionMessage,
-  type Grant,
-  type Refusal,
-  requestFor,
-  type Sent,
-} from './acquisition.js';
+import { Acquisition, type AcquisitionMessage } from './acquisition.js';
+import { type Grant, type Refusal, requestFor, type Sent } from './request.js';
 import { deadlineOf, driftOf, now } from '../holding/deadline.js';
 import { GRACE, POLL } from './waiting.js';
 

@@ -74,6 +74,19 @@ export class Returns {
     return { name, owner, leaseTime: this.client.initialLease(terms), queue, fencingToken, keepFor };
   }
 
+  /**
+   * Ends a tenure that no caller uses yet. If the store has granted two holds that exclude each other, one of them is
+   * gone. Answers may arrive in another order than the grants, so the hold with the greater token is the later grant.
+   * If the store has lost its tokens and its clock was set back, the former hold is the one that is gone, so the store
+   * is asked about it.
+   */
+  turnDown(tenure: Tenure): void {
+    const { name, owner, terms, fencingToken, queue } = tenure;
+    const { leaseTime } = terms;
+    tenure.lose('taken');
+    void this.client.releaser.release({ name, owner, leaseTime, fencingToken, queue }, now() + leaseTime);
+  }
+
   /** Reports a lost tenure, and releases the rest that the store may still have. */
   lost(tenure: Tenure): void {
     const { name, owner, label, terms, loss, fencingToken, queue, keptUntil, doubtful } = tenure;

@@ -1,6 +1,6 @@
 import { LockAbortedError } from '../../api/errors.js';
 import { now } from '../holding/deadline.js';
-import type { LockTerms } from './acquisition.js';
+import type { LockTerms } from './request.js';
 import { onAbort } from './on-abort.js';
 import type { Tenure, LeaseTerms } from '../holding/tenure.js';
 import { type Busy, type WaitRequest, WaitTimer } from './waiting.js';

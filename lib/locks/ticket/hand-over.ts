@@ -55,7 +55,7 @@ export async function handOver(hold: Hold, share: LeaseShare, within: number | u
   const span = Math.max(within ?? leaseTime, keepFor);
   const transfers = transfersOf(client, name);
   try {
-    const passed = await transfers.run(() => client.handOver(transfers, tenure, span));
+    const passed = await transfers.run(() => transfers.handOver(tenure, span));
     if (!passed.granted) {
       // The store had lost the hold, and this process learns it only now.
       const { owner, forced } = tenure;

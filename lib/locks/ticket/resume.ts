@@ -25,7 +25,7 @@ export async function resume(client: LockClient, text: unknown): Promise<Lease> 
   const keepFor = Math.max(0, keepUntil - ticket.date);
   const request = { name, owner, leaseTime, leastToken: token + 1, inside, keepFor };
   const resumed = await transfers
-    .run(() => client.resume(transfers, lock.travelsAs, request))
+    .run(() => transfers.resume(lock.travelsAs, request))
     .catch((error: unknown) => {
       // The name is now in use as another kind of lock.
       if (isLockKindMismatchError(error)) throw refused(ticket, 'taken', error);

@@ -1,4 +1,4 @@
-import type { LockTerms } from '../../client/waiting/acquisition.js';
+import type { LockTerms } from '../../client/waiting/request.js';
 import { assertName, MAX_LABEL } from '../../client/validation.js';
 import { isTime } from '../../api/duration.js';
 import { LockConfigError } from '../../api/errors.js';
