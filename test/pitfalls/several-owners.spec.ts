@@ -139,8 +139,9 @@ describe('Redlock', () => {
     const leaseTime = 4_000;
     const three = (environment = await QuorumEnvironment.of(3));
     const late = three.node(2);
-    await late.kill();
     const holder = three.quorum({ leaseTime });
+    await three.settled(holder);
+    await late.kill();
     const lease = await holder.acquire('a', { waitTime: 10 * leaseTime });
     await late.restart();
     await three.node(0).restart();
