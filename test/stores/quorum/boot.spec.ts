@@ -8,6 +8,7 @@ import {
 } from '../../../lib/index.js';
 import { createLeastUser } from '../../support/acl.js';
 import { until } from '../../scenarios/until.js';
+import { call } from '../../cli/command-line.js';
 import { QuorumEnvironment } from './quorum-environment.js';
 
 /** ms: a node has a second to answer then. */
@@ -95,5 +96,26 @@ describe('A user without a right to the charter of the nodes', () => {
     await Promise.all(environment.nodes.map((node) => node.client().acl('SETUSER', 'locks', '~~ndl:quorum')));
     await environment.settled(locks);
     expect((await locks.acquire('a')).held).toBe(true);
+  });
+});
+
+describe('The command doctor', () => {
+  let environment: QuorumEnvironment;
+  afterEach(() => environment.end());
+
+  it('shows the charter: the longest lease that may be given, and for how long a restarted node does not vote', async () => {
+    environment = await QuorumEnvironment.of(3);
+    await environment.settled(environment.quorum({ leaseTime: 120_000 }));
+    const id = String(await environment.node(0).client().hget('~ndl:quorum', 'id')).slice(0, 8);
+    const { stdout } = await call(['doctor', '--json', '--nodes', environment.urls.join()]);
+    const { findings } = JSON.parse(stdout) as {
+      findings: { level: string; code: string; message: string }[];
+    };
+    const [charter, ...others] = findings.filter(({ code }) => code === 'charter');
+    expect(others).toEqual([]);
+    expect(charter).toMatchObject({ level: 'ok' });
+    expect(charter?.message).toBe(
+      `charter ${id}: leases of up to 2m may be given, and a node that has restarted does not vote for 2m`,
+    );
   });
 });
