@@ -139,9 +139,8 @@ describe('Redlock', () => {
     const leaseTime = 4_000;
     const three = (environment = await QuorumEnvironment.of(3));
     const late = three.node(2);
-    const holder = three.quorum({ leaseTime });
-    await three.settled(holder);
     await late.kill();
+    const holder = three.quorum({ leaseTime });
     const lease = await holder.acquire('a', { waitTime: 10 * leaseTime });
     await late.restart();
     await three.node(0).restart();

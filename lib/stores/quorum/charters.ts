@@ -226,25 +226,30 @@ export class Charters {
     if (this.refusal !== undefined) return;
     if (!isInService && present.length === indexes.length && (await this.found())) return;
     const voting = present.filter((index) => this.votes(index));
-    const numbers = numbersOf(voting.flatMap((index) => this.current(index)?.charter ?? [])) ?? this.known;
-    // A missing member may belong to another quorum, so a new one needs all of them.
-    if (numbers === undefined) return;
+    const told = numbersOf(voting.flatMap((index) => this.current(index)?.charter ?? []));
+    const numbers = told ?? this.greatest(isInService);
     const waiting = present.filter((index) => !this.votes(index));
     await Promise.all(waiting.map((index) => this.quarantine(index, numbers, isInService)));
   }
 
-  /** The greatest numbers that the members or this process remember. */
-  private get known(): Numbers | undefined {
-    return numbersOf(this.remembered === undefined ? this.told : [...this.told, this.remembered]);
+  /** The greatest numbers that the members and this process know, for members of which none has a vote. */
+  private greatest(isInService: boolean): Numbers {
+    const known = numbersOf(this.remembered === undefined ? this.told : [...this.told, this.remembered]);
+    const {
+      id = createHash('sha1').update(this.names).digest('hex'),
+      longest = 0,
+      allowed = 0,
+    } = known ?? {};
+    const { leaseTime } = this.quorum;
+    const first = isInService || allowed > 0 ? allowed : leaseTime;
+    return { id, longest: Math.max(leaseTime, longest), allowed: first };
   }
 
   /** Founds the quorum if every member agrees that no member has had a charter in its present run. */
   private async found(): Promise<boolean> {
     const runs = this.members.map((_, index) => this.current(index)?.runId ?? '');
     if (runs.includes('')) return false;
-    const { id = createHash('sha1').update(this.names).digest('hex'), longest: before = 0 } =
-      this.known ?? {};
-    const longest = Math.max(this.quorum.leaseTime, before);
+    const { id, longest } = this.greatest(false);
     const proposal = `${id} ${String(longest)};`;
     // In sequence and in the same order for all services, so that the first member decides between two founders.
     const inOrder = [...this.members.entries()].sort(([a], [b]) =>
