@@ -51,6 +51,13 @@ function listeningConnector(Base: typeof SentinelConnector): Connector {
         const settings = disconnectTimeout === undefined ? others : { ...others, disconnectTimeout };
         const client = (open as Open).call(this, sentinel, settings);
         client.on('error', (error) => (this.reason = error));
+        // ioredis subscribes again after a reconnect, and handles no rejection if the connection is closed before the answer.
+        const subscribe = client.subscribe.bind(client) as (...channels: unknown[]) => Promise<unknown>;
+        Reflect.set(client, 'subscribe', (...channels: unknown[]) => {
+          const subscribed = subscribe(...channels);
+          subscribed.catch(() => undefined);
+          return subscribed;
+        });
         // Only the connections that watch are made before they are used.
         if (others?.lazyConnect === true && role !== 'slave') client.on('ready', () => void this.compare());
         return client;
