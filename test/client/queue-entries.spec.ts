@@ -101,18 +101,26 @@ it('a waiter that has left while the store was out of reach says so as soon as t
   await service.onApplicationShutdown();
 });
 
+/** Loses the messages about grants. Returns a function that sends the client a message. */
+function loseGrants(store: ScriptedStore): (message: QueueMessage) => void {
+  const listen = store.subscribeToQueue.bind(store);
+  let hear: (message: QueueMessage) => void = () => undefined;
+  store.subscribeToQueue = (client, onMessage) => {
+    hear = onMessage;
+    return listen(client, (message) => {
+      if (message.type !== 'granted') onMessage(message);
+    });
+  };
+  return (message) => {
+    hear(message);
+  };
+}
+
 it('a look whose answer comes when only claims are granted counts as sent before: the next one finds a lost grant', async () => {
   for (let tries = 10; ; tries--) {
     const store = new ScriptedStore();
     const service = new LockService({ store });
-    const listen = store.subscribeToQueue.bind(store);
-    let hear: (message: QueueMessage) => void = () => undefined;
-    store.subscribeToQueue = (client, onMessage) => {
-      hear = onMessage;
-      return listen(client, (message) => {
-        if (message.type !== 'granted') onMessage(message);
-      });
-    };
+    const hear = loseGrants(store);
     const holder = await service.getFairLock('a').acquire();
     const waiting = service.getFairLock('a').acquire({ waitTime: Infinity });
     await until(async () => (await store.inspect('a'))?.queue.length === 1);
@@ -145,14 +153,7 @@ it('a look whose answer comes when only claims are granted counts as sent before
 it('a message that overtakes the first answer does not put off the look for a lost grant', async () => {
   const store = new ScriptedStore();
   const service = new LockService({ store });
-  const listen = store.subscribeToQueue.bind(store);
-  let hear: (message: QueueMessage) => void = () => undefined;
-  store.subscribeToQueue = (client, onMessage) => {
-    hear = onMessage;
-    return listen(client, (message) => {
-      if (message.type !== 'granted') onMessage(message);
-    });
-  };
+  const hear = loseGrants(store);
   const holder = await service.getFairLock('a').acquire();
   const answered = deferred();
   store.afterAcquire = () => answered.promise;

@@ -6,7 +6,7 @@ const NONE: readonly Tenure[] = [];
 
 /** The tenures of this process, by the name of the lock. Readers and owners of permits share a name. */
 export class Tenures {
-  private readonly byName = new TransientMap<string, readonly Tenure[]>();
+  private readonly byName = new TransientMap<string, Tenure[]>();
 
   get isEmpty(): boolean {
     return this.byName.size === 0;
@@ -32,18 +32,17 @@ export class Tenures {
   add(tenure: Tenure): void {
     const { name } = tenure;
     const others = this.byName.get(name);
-    this.byName.set(name, others === undefined ? [tenure] : [...others, tenure]);
+    if (others === undefined) this.byName.set(name, [tenure]);
+    else others.push(tenure);
   }
 
   remove(tenure: Tenure): void {
     const { name } = tenure;
-    const tenures = this.of(name);
-    if (tenures.length > 1)
-      this.byName.set(
-        name,
-        tenures.filter((other) => other !== tenure),
-      );
-    else if (tenures[0] === tenure) this.byName.delete(name);
+    const tenures = this.byName.get(name);
+    const index = tenures?.indexOf(tenure) ?? -1;
+    if (tenures === undefined || index < 0) return;
+    if (tenures.length > 1) tenures.splice(index, 1);
+    else this.byName.delete(name);
   }
 
   *users(): Generator<TenureUser> {
