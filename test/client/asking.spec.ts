@@ -275,6 +275,31 @@ describe('A caller that leaves', () => {
     }),
   );
 
+  scripted('whose caller left leaves its place in the queue to the next caller', async (port, stage) => {
+    let releasedBefore = -1;
+    port.replies = [
+      () => busy(100, { arrival: 5 }),
+      port.after(50, GRANT),
+      () => {
+        releasedBefore = port.released.length;
+        return busy(100, { arrival: 5 });
+      },
+      () => ({ ...GRANT, fencingToken: 8 }),
+    ];
+    await stage.pass(1);
+    const stop = new AbortController();
+    const leaving = port.locks.acquire('a', { ...PATIENT, signal: stop.signal });
+    leaving.catch(() => undefined);
+    const next = port.locks.acquire('a', { ...PATIENT, leaseTime: 5_000, renew: true });
+    await stage.until(() => port.asked.length === 2);
+    stop.abort();
+    expect(await next).toMatchObject({ held: true, fencingToken: 8 });
+    expect(port.asked.map(({ request }) => request.queue?.entry?.arrival)).toEqual([undefined, 5, 5, 5]);
+    // Else the release would give the lock to a process that came later.
+    expect(releasedBefore).toBe(0);
+    expect(port.released.map(({ request }) => request.owner)).toEqual([ownersOf(port)[0]]);
+  });
+
   it.each([true, false])(
     'leaves a grant to the next caller that wants another lease: queues %s',
     (hasQueues) =>

@@ -214,6 +214,11 @@ export class LocalQueue extends Waiters implements WaiterQueue {
     return tenure;
   }
 
+  /** Lets another owner ask, at the place of the present one in the store queue, if that had one. */
+  askAnew(arrival: number | undefined): void {
+    void this.makeAcquisition(arrival).start();
+  }
+
   acquisitionOver(acquisition: Acquisition): void {
     if (this.acquisition === acquisition) this.acquisition = undefined;
     this.goOn();
@@ -274,8 +279,8 @@ export class LocalQueue extends Waiters implements WaiterQueue {
     }
   }
 
-  private makeAcquisition(): Acquisition {
-    return (this.acquisition = this.hasQueue ? new QueueWait(this) : new AskAndListen(this));
+  private makeAcquisition(arrival?: number): Acquisition {
+    return (this.acquisition = this.hasQueue ? new QueueWait(this, arrival) : new AskAndListen(this));
   }
 
   private handOff(tenure: Tenure, user = tenure.user): boolean {

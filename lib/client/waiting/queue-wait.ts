@@ -5,6 +5,7 @@ import { isGrantedInVain } from '../../store/unconfirmed.js';
 import { Acquisition, type AcquisitionMessage } from './acquisition.js';
 import { type Grant, type Refusal, requestFor, type Sent } from './request.js';
 import { deadlineOf, driftOf, now } from '../holding/deadline.js';
+import type { LocalQueue } from './local-queue.js';
 import { GRACE, POLL } from './waiting.js';
 
 /**
@@ -13,11 +14,18 @@ import { GRACE, POLL } from './waiting.js';
  * nothing.
  */
 export class QueueWait extends Acquisition {
-  private arrival: number | undefined;
   /** The moment from which the store grants only claims by message; see CLAIM. */
   private claimsFrom = Infinity;
   /** Whether the store was asked after `claimsFrom`, so that no message of a whole lease was lost. */
   private asked = false;
+
+  /** @param arrival the place in the store queue, if it is that of a former owner */
+  constructor(
+    queue: LocalQueue,
+    private arrival?: number,
+  ) {
+    super(queue);
+  }
 
   override start(joint?: Sent, after = 0): Promise<void> {
     if (joint !== undefined) this.stand();
@@ -70,8 +78,12 @@ export class QueueWait extends Acquisition {
   }
 
   protected granted({ askedAt }: Sent, { fencingToken, rivals }: Grant): number {
-    // The hold has the lease time of a caller that has left. The store shortens no hold.
-    if (!this.take(askedAt, fencingToken, rivals ?? this.handedOver?.rivals)) this.beginAnew();
+    if (!this.take(askedAt, fencingToken, rivals ?? this.handedOver?.rivals)) {
+      // The hold has the lease time of a caller that has left, and the store shortens no hold. An owner for the next caller
+      // asks before the release, so that the release finds it at the place of this one.
+      if (this.queue.wait) this.queue.askAnew(this.arrival);
+      this.leave(true);
+    }
     return 0;
   }
 

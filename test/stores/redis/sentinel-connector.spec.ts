@@ -44,7 +44,7 @@ class Base {
   constructor(readonly options: RedisOptions) {}
 
   connectToSentinel(sentinel: Sentinel, options?: RedisOptions): EventEmitter {
-    const client = new EventEmitter();
+    const client = Object.assign(new EventEmitter(), { subscribe: () => Promise.resolve(0) });
     opened.push({ sentinel, options, client });
     return client;
   }
