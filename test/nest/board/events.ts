@@ -5,6 +5,8 @@ import type { BoardState, BoardUpdate } from '../../../lib/board/feed/wire.js';
 export class EventReader {
   readonly states: BoardState[] = [];
   readonly updates: BoardUpdate[] = [];
+  /** Both, in their order. */
+  private readonly told: BoardUpdate[] = [];
   /** The server has ended the stream. */
   ended = false;
   private readonly controller = new AbortController();
@@ -18,10 +20,13 @@ export class EventReader {
     return new EventReader(response);
   }
 
-  /** Waits for an update, and counts only those that come from now on. */
+  /**
+   * Waits for an update, and counts only what comes from now on. A viewer that has not been sent the update before gets
+   * the whole state in place of both.
+   */
   async next(isIt: (update: BoardUpdate) => boolean): Promise<BoardUpdate> {
-    const from = this.updates.length;
-    const found = () => this.updates.slice(from).find(isIt);
+    const from = this.told.length;
+    const found = () => this.told.slice(from).find(isIt);
     await until(() => found() !== undefined);
     return found()!;
   }
@@ -55,7 +60,10 @@ export class EventReader {
   private take(event: string): void {
     const type = /(?:^|\n)event: ([^\n]*)/m.exec(event)?.[1];
     const data = /(?:^|\n)data: ([^\n]*)/m.exec(event)?.[1];
-    if (type === 'state') this.states.push(JSON.parse(data!) as BoardState);
-    if (type === 'update') this.updates.push(JSON.parse(data!) as BoardUpdate);
+    if (type !== 'state' && type !== 'update') return;
+    const told = JSON.parse(data!) as BoardState | BoardUpdate;
+    if (type === 'state') this.states.push(told as BoardState);
+    else this.updates.push(told);
+    this.told.push(told);
   }
 }
