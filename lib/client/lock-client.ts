@@ -169,7 +169,7 @@ export class LockClient {
   /** Whether this process has, or may soon have, a hold of the other mode under the same lock. */
   hasOtherMode({ name, owner, queue }: Tenure): boolean {
     if (queue?.kind !== 'read-write') return false;
-    return this.tenures.hasOtherMode(name, queue) || this.callers.hasReaderOf(owner);
+    return this.tenures.hasOtherMode(name, queue) || this.callers.hasReaderOf(name, owner);
   }
 
   isOfThisProcess(owner: string): boolean {

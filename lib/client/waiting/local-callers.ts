@@ -16,14 +16,18 @@ export interface LocalWaits {
 export class LocalCallers {
   /** The queues of plain locks, by name. */
   private readonly queues = new TransientMap<string, LocalQueue>();
-  /** The queues of other kinds, and the requests for several locks. Each has one caller. */
-  private readonly single = new TransientMap<LocalQueue | GroupRequest, true>();
+  /** By name, the queues of other kinds, and the requests for several locks. Each has one caller. */
+  private readonly single = new TransientMap<string, Set<LocalQueue | GroupRequest>>();
   // One function for all queues, because a process may have 10,000 of them.
   private readonly onIdle = (queue: LocalQueue): void => {
     if (this.queues.get(queue.name) === queue) this.queues.delete(queue.name);
   };
-  private readonly onGone = (queue: LocalQueue | GroupRequest): void => {
-    this.single.delete(queue);
+  private readonly onGone = (caller: LocalQueue | GroupRequest): void => {
+    for (const name of caller.names) {
+      const callers = this.single.get(name);
+      callers?.delete(caller);
+      if (callers?.size === 0) this.single.delete(name);
+    }
   };
 
   constructor(private readonly client: LockClient) {}
@@ -38,7 +42,7 @@ export class LocalCallers {
   /** The number of waiters for one lock, without callers that only ask. */
   waitingFor(name: string): number {
     let waiting = this.queues.get(name)?.waiting ?? 0;
-    for (const caller of this.single.keys()) if (caller.names.includes(name)) waiting += caller.waiting;
+    for (const caller of this.singleFor(name)) waiting += caller.waiting;
     return waiting;
   }
 
@@ -60,7 +64,7 @@ export class LocalCallers {
   inTheWay(name: string): string | undefined {
     const holder = this.queues.get(name)?.holder;
     if (holder !== undefined) return holder;
-    for (const caller of this.single.keys()) if (caller.names.includes(name)) return caller.holder;
+    for (const caller of this.singleFor(name)) return caller.holder;
     return undefined;
   }
 
@@ -75,8 +79,8 @@ export class LocalCallers {
   }
 
   /** Whether a caller asks for a read beside this write hold. Includes a read that is granted but not answered yet. */
-  hasReaderOf(writeOwner: string): boolean {
-    for (const caller of this.single.keys()) {
+  hasReaderOf(name: string, writeOwner: string): boolean {
+    for (const caller of this.singleFor(name)) {
       if (caller instanceof LocalQueue && caller.terms.ownWriteHold === writeOwner) return true;
     }
     return false;
@@ -95,16 +99,12 @@ export class LocalCallers {
 
   /** The local queue of one caller of another kind. */
   addQueue(terms: LockTerms): LocalQueue {
-    const queue = new LocalQueue(terms, this.client, this.onGone);
-    this.single.set(queue, true);
-    return queue;
+    return this.add(new LocalQueue(terms, this.client, this.onGone));
   }
 
   /** One caller's request for several plain locks. */
   addGroup(names: readonly string[]): GroupRequest {
-    const group = new GroupRequest(names, this.client, this.onGone);
-    this.single.set(group, true);
-    return group;
+    return this.add(new GroupRequest(names, this.client, this.onGone));
   }
 
   /** The queue for a tenure that another process has passed on. */
@@ -114,11 +114,26 @@ export class LocalCallers {
   }
 
   sendAway(refused: (request: WaitRequest) => boolean): void {
-    for (const queue of [...this.all()]) queue.sendAway(refused);
+    for (const caller of this.all()) caller.sendAway(refused);
   }
 
-  private *all(): Generator<LocalQueue | GroupRequest> {
-    yield* this.queues.values();
-    yield* this.single.keys();
+  private add<C extends LocalQueue | GroupRequest>(caller: C): C {
+    for (const name of caller.names) {
+      const callers = this.single.get(name);
+      if (callers === undefined) this.single.set(name, new Set([caller]));
+      else callers.add(caller);
+    }
+    return caller;
+  }
+
+  private singleFor(name: string): Iterable<LocalQueue | GroupRequest> {
+    return this.single.get(name) ?? [];
+  }
+
+  private all(): Iterable<LocalQueue | GroupRequest> {
+    return new Set([
+      ...this.queues.values(),
+      ...[...this.single.values()].flatMap((callers) => [...callers]),
+    ]);
   }
 }

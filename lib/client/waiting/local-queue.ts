@@ -271,7 +271,7 @@ export class LocalQueue extends Waiters implements WaiterQueue {
       // Only a process that subscribed before a release receives the messages after it.
       if (this.wait && !this.isToldOfTurn)
         void (this.hasQueue ? this.client.queueMessages.subscribe() : this.subscribe());
-      if (this.hasWaiter({ impatient: true })) this.lookAt(this.tenure);
+      if (this.hasHurried) this.lookAt(this.tenure);
     } else if (this.acquisition === undefined) {
       const after = this.yielding && this.isSubscribed ? MESSAGE_ROUND : 0;
       this.yielding = false;
@@ -345,7 +345,7 @@ export class LocalQueue extends Waiters implements WaiterQueue {
   expire(waiter: Waiter): void {
     if (this.tenure?.held === true && !waiter.impatient) {
       // The hold may exist in this process only, so the store is asked before the caller is refused.
-      waiter.impatient = true;
+      this.hurry(waiter);
       waiter.expireAt(now() + GRACE);
       this.goOn();
       return;
@@ -353,7 +353,7 @@ export class LocalQueue extends Waiters implements WaiterQueue {
     const silentSince = this.acquisition?.silentSince ?? this.look?.asking?.sentAt;
     const lastCall = (silentSince ?? -Infinity) + GRACE;
     if (now() < lastCall) {
-      waiter.impatient = true;
+      this.hurry(waiter);
       waiter.expireAt(lastCall);
       return;
     }

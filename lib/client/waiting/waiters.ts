@@ -3,10 +3,17 @@ import type { Busy } from './waiting.js';
 
 const NONE: ReadonlySet<Waiter> = new Set();
 
-/** The waiters of a local queue, in the order of arrival. */
+/**
+ * The waiters of a local queue, in the order of arrival. Nothing that a new waiter asks for looks at the others, because
+ * there may be 50,000 of them.
+ */
 export abstract class Waiters {
   /** Made for the first waiter: most queues have a hold and no waiter. */
   private members: Set<Waiter> | undefined;
+  /** Those of the members that take the next answer as their last. */
+  private hurried: Set<Waiter> | undefined;
+  /** The number of members that only ask. */
+  private asking = 0;
 
   protected get waiters(): ReadonlySet<Waiter> {
     return this.members ?? NONE;
@@ -14,6 +21,14 @@ export abstract class Waiters {
 
   protected add(waiter: Waiter): void {
     (this.members ??= new Set()).add(waiter);
+    if (waiter.request.waitTime === 0) this.asking++;
+    if (waiter.impatient) this.hurry(waiter);
+  }
+
+  /** The waiter takes the next answer as its last. */
+  protected hurry(waiter: Waiter): void {
+    waiter.impatient = true;
+    (this.hurried ??= new Set()).add(waiter);
   }
 
   get length(): number {
@@ -25,9 +40,7 @@ export abstract class Waiters {
    * time.
    */
   get waiting(): number {
-    let waiting = 0;
-    for (const { request } of this.waiters) if (request.waitTime > 0) waiting++;
-    return waiting;
+    return this.length - this.asking;
   }
 
   /** The begin of the longest wait, on the monotonic clock; undefined without waiters. */
@@ -38,7 +51,11 @@ export abstract class Waiters {
 
   /** Whether the queue has waiters, and not only callers that ask once. */
   get wait(): boolean {
-    return this.hasWaiter({ impatient: false });
+    return this.length > (this.hurried?.size ?? 0);
+  }
+
+  protected get hasHurried(): boolean {
+    return this.hurried !== undefined;
   }
 
   protected get head(): Waiter | undefined {
@@ -49,18 +66,14 @@ export abstract class Waiters {
 
   /** Answers the callers that asked before `since` and no longer wait. */
   protected refuseImpatient(since: number, answer: Busy | Error): void {
-    for (const waiter of this.waiters) {
-      if (waiter.impatient && waiter.arrivedAt <= since) waiter.refuse(answer);
-    }
-  }
-
-  protected hasWaiter({ impatient }: { readonly impatient: boolean }): boolean {
-    for (const waiter of this.waiters) if (waiter.impatient === impatient) return true;
-    return false;
+    for (const waiter of this.hurried ?? NONE) if (waiter.arrivedAt <= since) waiter.refuse(answer);
   }
 
   protected remove(waiter: Waiter): void {
-    this.members?.delete(waiter);
-    if (this.members?.size === 0) this.members = undefined;
+    if (this.members?.delete(waiter) !== true) return;
+    if (this.members.size === 0) this.members = undefined;
+    if (waiter.request.waitTime === 0) this.asking--;
+    this.hurried?.delete(waiter);
+    if (this.hurried?.size === 0) this.hurried = undefined;
   }
 }
