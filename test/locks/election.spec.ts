@@ -357,6 +357,23 @@ describe('resign', () => {
     });
     expect(terms).toBe(3);
   });
+
+  it.each<[string, boolean, (locks: LockService, run: () => Promise<void>) => Promise<void>]>([
+    ['reentrant: false', false, (_, run) => run()],
+    ['in runInScope', true, (locks, run) => locks.runInScope(run)],
+    ['under another lock', true, (locks, run) => locks.using('other', run)],
+  ])('does not wait for the term that it is called in: %s', async (_, reentrant, around) => {
+    const made = new LockService({ store, leaseTime: 300, reentrant });
+    services.push(made);
+    const election = made.getElection('indexer');
+    const lost: LockEvent[] = [];
+    made.events$.subscribe((event) => event.type === 'lost' && lost.push(event));
+    let terms = 0;
+    await election.run(async () => {
+      if (++terms < 2) await around(made, () => election.resign());
+    });
+    expect([terms, lost]).toEqual([2, []]);
+  });
 });
 
 describe('leader$', () => {

@@ -125,9 +125,10 @@ export class Scope {
     return false;
   }
 
-  /** Whether work here is part of the work under a lock, including locks that this scope does not re-enter. */
-  isUnderLock(): boolean {
-    for (const hold of this.above()) if (hold.held) return true;
+  /** Whether work here is part of the work under a lock, or under this one, including locks that this scope does not re-enter. */
+  isUnderLock(lock?: Pick<ScopedHold, 'name' | 'clientId'>): boolean {
+    for (const { held, name, clientId } of this.above())
+      if (held && (lock === undefined || (name === lock.name && clientId === lock.clientId))) return true;
     return false;
   }
 

@@ -105,9 +105,11 @@ export class Candidate implements Election {
   }
 
   async resign(): Promise<void> {
-    const { term, lock } = this.present ?? {};
-    if (term === undefined || lock === undefined) return;
-    const isInside = termOfCall.getStore() === term || currentScope()?.find(lock.identity) !== undefined;
+    const { name, elections } = this;
+    const term = this.present?.term;
+    if (term === undefined) return;
+    const lock = { name, clientId: elections.client.id };
+    const isInside = termOfCall.getStore() === term || currentScope()?.isUnderLock(lock) === true;
     term.resign(resigned());
     // A wait here would never end: the term waits for its callback, or for this call.
     if (!isInside) await term.over;

@@ -25,7 +25,7 @@ const GROUP = 'election';
 
 /** One run of an election: this process campaigns for, leads by and resigns the plain lock of the election's name. */
 export class ElectionRun {
-  readonly lock: PlainLock;
+  private readonly lock: PlainLock;
   /** Undefined if this process does not lead. */
   term: HeldTerm | undefined;
   /** Aborts at the end of the run, by the caller's signal or a shutdown. */
