@@ -94,7 +94,8 @@ export function assertOnlyName(service: LockService, type: Named, key: string, d
     throw new LockConfigError(
       declared,
       `has a key with $<class>, and there are the classes "${renamed.type.name}" and "${type.name}", which a bundler may have made ` +
-        `of one name and may exchange in the next build. ${CURE}`,
+        'of one name and may exchange in the next build. Write the name into the key of both. If they were written with one name, ' +
+        "the bundler may keep names instead (esbuild's keepNames)",
     );
   }
   if (others.every((other) => other.key !== key)) return;
