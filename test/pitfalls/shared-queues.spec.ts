@@ -150,3 +150,37 @@ it('tells nothing of calls that are nested (pitfall 77)', async () => {
   await until(() => events.filter(({ type }) => type === 'released').length === 3);
   expect(events.map(({ type }) => type)).not.toContain('outlived');
 });
+
+it('knows no deadlock with the work of another request that is bound to its own context (pitfall 77)', async () => {
+  const locks = stage.service();
+  const events: LockEvent[] = [];
+  locks.events$.subscribe((event) => events.push(event));
+  const queue = new PQueue({ concurrency: 1 });
+  const [isPaying, mayEnd, isWaiting] = [deferred(), deferred(), deferred()];
+  const paid = locks.using('account', async () => {
+    await queue.add(async () => {
+      isPaying.resolve();
+      await mayEnd.promise;
+    });
+    await isWaiting.promise;
+    // Deadlocks within a process are found after 20 ms.
+    await sleep(200);
+  });
+  await isPaying.promise;
+  // The next task of the queue, in the context of the payment without the cure, waits for the stock.
+  const added = queue.add(
+    AsyncResource.bind(() => {
+      const packed = locks.using('stock', () => 'packed');
+      isWaiting.resolve();
+      return packed;
+    }),
+  );
+  // A third request has the stock, and waits for the account.
+  const moved = locks.using('stock', async () => {
+    const both = locks.using('account', () => 'moved');
+    mayEnd.resolve();
+    return await both;
+  });
+  expect(await Promise.all([paid, added, moved])).toEqual([undefined, 'packed', 'moved']);
+  expect(events.filter(({ type }) => type === 'deadlock' || type === 'lock-order')).toEqual([]);
+});
