@@ -155,6 +155,23 @@ describe('while a service closes, a lock', () => {
     expect(await store.inspect('a')).toBeNull();
   });
 
+  it('that is held by hand around the lock of a callback is released, too, and the callback goes on', async () => {
+    const [begun, gate] = [deferred(), deferred()];
+    const work = locks.runInScope(async () => {
+      const outer = await locks.acquire('outer');
+      return await locks.using('inner', async (inner) => {
+        begun.resolve();
+        await gate.promise;
+        return [outer.held, inner.held];
+      });
+    });
+    await begun.promise;
+    const closed = locks.close();
+    gate.resolve();
+    expect(await work).toEqual([false, true]);
+    await closed;
+  });
+
   it('whose callback does not end stays a lease time, and is then left to its own end, never released', async () => {
     const short = new LockService({ store, leaseTime: 400 });
     let released = 0;
