@@ -111,15 +111,18 @@ export const NAMED_OPTIONS: readonly string[] = [...ACQUIRE_OPTIONS, 'kind'];
 /** A longer label is probably a lock name or a body, not a group of locks. */
 export const MAX_LABEL = 1_024;
 
+/** The times of a module that limit the options of its calls, ms. */
+export interface ModuleTimes {
+  readonly leaseTime: number;
+  readonly maxHoldTime: number;
+}
+
 /**
  * Checks the options of a call or a decorator. Absent options have defaults.
- * @param maxHoldTime ms; undefined if the service is not known yet
+ * @param times undefined if the service is not known yet
  * @throws LockConfigError with the option, the rule and the value
  */
-export function resolveAcquireOptions(
-  options: AcquireOptions,
-  maxHoldTime = Infinity,
-): CheckedAcquireOptions {
+export function resolveAcquireOptions(options: AcquireOptions, times?: ModuleTimes): CheckedAcquireOptions {
   const { renew, signal, maxWaiting, failFast, reentrant, label } = options;
   const waitTime =
     options.waitTime === undefined ? undefined : timeOf('waitTime', options.waitTime, { unbounded: true });
@@ -143,7 +146,7 @@ export function resolveAcquireOptions(
     reentrant,
     label,
   };
-  assertMinHoldTime(resolved, maxHoldTime);
+  assertMinHoldTime(resolved, times);
   return resolved;
 }
 
@@ -214,18 +217,19 @@ export function assertMaxWaiting(value: unknown): asserts value is number {
  */
 function assertMinHoldTime(
   { minHoldTime = 0, leaseTime, renew }: CheckedAcquireOptions,
-  maxHoldTime: number,
+  { leaseTime: ofModule, maxHoldTime }: ModuleTimes = { leaseTime: Infinity, maxHoldTime: Infinity },
 ): void {
-  if (leaseTime === undefined || renew === true) {
+  const fixed = leaseTime ?? (renew === false ? ofModule : undefined);
+  if (fixed === undefined || renew === true) {
     if (minHoldTime <= maxHoldTime) return;
     const rule = `must not be longer than maxHoldTime, ${String(maxHoldTime)} ms, at which the lease ends`;
     throw new LockConfigError('minHoldTime', rule, { value: minHoldTime });
   }
-  if (minHoldTime <= leaseTime) return;
+  if (minHoldTime <= fixed) return;
   throw new LockConfigError(
     'minHoldTime',
-    `must not be longer than the fixed lease of ${String(leaseTime)} ms, which ends by itself before it; leave leaseTime ` +
-      'out, or add renew: true',
+    `must not be longer than the fixed lease of ${String(fixed)} ms, which ends by itself before it; set renew: true, or a ` +
+      'longer leaseTime',
     { value: minHoldTime },
   );
 }

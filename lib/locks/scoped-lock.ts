@@ -214,7 +214,7 @@ export abstract class ScopedLock implements Lock {
     if (options === undefined) return callOf(client, { waitTime, inside, into, byHand, site });
     assertKnownOptions(options, ACQUIRE_OPTIONS, method);
     assertOwnOptions(options, ACQUIRE_OPTIONS);
-    const given = resolveAcquireOptions(options, client.options.maxHoldTime);
+    const given = resolveAcquireOptions(options, client.options);
     // The module's own waitTime is within that limit.
     const most = Math.min(given.waitTime ?? waitTime, client.options.maxWaitTime);
     return callOf(client, { ...given, waitTime: most, inside, into, byHand, site });

@@ -3,6 +3,7 @@ import {
   assertKnownOptions,
   assertOwnOptions,
   KINDS,
+  type ModuleTimes,
   resolveAcquireOptions,
 } from '../client/validation.js';
 import { LockConfigError } from '../api/errors.js';
@@ -24,14 +25,14 @@ export const CALL_OPTIONS: readonly string[] = [...PRESET_OPTIONS, 'preset'];
  * Checks the options of a locked method.
  * @param known the options that are allowed in this place
  * @param owner the receiver of the options, for the message
- * @param maxHoldTime ms; none if the service is not known yet
+ * @param times undefined if the service is not known yet
  * @throws LockConfigError with the option, the rule and the value
  */
 export function assertMethodOptions(
   options: DistributedLockOptions,
   known: readonly string[],
   owner: string,
-  maxHoldTime?: number,
+  times?: ModuleTimes,
 ): void {
   assertKnownOptions(options, known, owner);
   assertOwnOptions(options, known);
@@ -49,5 +50,5 @@ export function assertMethodOptions(
   if (preset !== undefined && typeof preset !== 'string') {
     throw new LockConfigError('preset', 'must be the name of a preset of the module', { value: preset });
   }
-  resolveAcquireOptions(typeof signal === 'function' ? acquire : { ...acquire, signal }, maxHoldTime);
+  resolveAcquireOptions(typeof signal === 'function' ? acquire : { ...acquire, signal }, times);
 }

@@ -1,7 +1,13 @@
 import { DEFAULTS } from '../api/defaults.js';
 import { hostname } from 'node:os';
 import { isObject, LOCATIONS, locationOf } from './location-validation.js';
-import { assertKnownOptions, assertMaxWaiting, assertSwitch, leaseTimeOf } from '../client/validation.js';
+import {
+  assertKnownOptions,
+  assertMaxWaiting,
+  assertSwitch,
+  leaseTimeOf,
+  type ModuleTimes,
+} from '../client/validation.js';
 import { cureOf, type Duration, timeOf } from '../api/duration.js';
 import { LockConfigError } from '../api/errors.js';
 import { isLockConfigError } from '../api/error-guards.js';
@@ -92,7 +98,7 @@ export function resolveOptions(options: LockModuleOptions): ResolvedLockOptions 
   assertCodes(silencedWarnings);
   const { enabled = DEFAULTS.enabled } = options;
   assertSwitch('enabled', enabled);
-  const presets = presetsOf(options, maxHoldTime);
+  const presets = presetsOf(options, { leaseTime, maxHoldTime });
   const { label = `${hostname().slice(0, 64)}:${String(process.pid)}` } = options;
   assertLabel(label);
   assertReplication(options);
@@ -248,7 +254,7 @@ function assertLabel(label: unknown): void {
 
 function presetsOf(
   { presets = {} }: LockModuleOptions,
-  maxHoldTime: number,
+  times: ModuleTimes,
 ): ReadonlyMap<string, PresetOptions> {
   if (!isObject(presets) || Symbol.iterator in presets) {
     throw new LockConfigError('presets', 'must be an object of options by name', { value: presets });
@@ -256,7 +262,7 @@ function presetsOf(
   const entries = Object.entries(presets);
   for (const [name, options] of entries) {
     try {
-      assertMethodOptions(options, PRESET_OPTIONS, 'a preset', maxHoldTime);
+      assertMethodOptions(options, PRESET_OPTIONS, 'a preset', times);
     } catch (error) {
       if (!isLockConfigError(error)) throw error;
       throw new LockConfigError(`presets.${inQuotes(name)}`, error.message);

@@ -174,6 +174,16 @@ it('takes no minHoldTime that is longer than maxHoldTime, at which a lease that 
   await locks.onApplicationShutdown();
 });
 
+it("takes no minHoldTime that is longer than a fixed lease of the module's length", async () => {
+  const locks = new LockService({ store: 'memory', leaseTime: 500 });
+  await locks.using('a', { renew: false, minHoldTime: 500 }, () => undefined);
+  const rule = /minHoldTime: must not be longer than the fixed lease of 500 ms, .*set renew: true/;
+  await expect(locks.using('b', { renew: false, minHoldTime: 501 }, () => undefined)).rejects.toThrow(rule);
+  await locks.close();
+  const presets = { job: { renew: false, minHoldTime: 501 } };
+  expect(() => new LockService({ store: 'memory', leaseTime: 500, presets })).toThrow(rule);
+});
+
 it.each([
   ['leasTime', 'leaseTime'],
   ['leastime', 'leaseTime'],
