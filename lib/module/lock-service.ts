@@ -1,4 +1,4 @@
-import { Logger, type BeforeApplicationShutdown, type OnApplicationShutdown } from '@nestjs/common';
+import type { BeforeApplicationShutdown, OnApplicationShutdown } from '@nestjs/common';
 import type { Observable } from 'rxjs';
 import { closeTogether } from '../client/holding/closing.js';
 import { timerAt } from '../client/holding/deadline.js';
@@ -8,7 +8,6 @@ import { assertName, reasonOf } from '../client/validation.js';
 import type { LockEvent } from '../api/events.js';
 import type { LockHealth } from '../api/health.js';
 import { createClient } from './create-client.js';
-import { logEvents } from './event-log.js';
 import type {
   AcquireOptions,
   AnswerOptions,
@@ -16,7 +15,6 @@ import type {
   ReasonOptions,
   UsingOptions,
 } from '../api/options.js';
-import { settingsWarnings } from './options-warnings.js';
 import type { LockState } from '../api/lock-state.js';
 import type { Election, ElectionOptions } from '../api/election.js';
 import { Elections } from '../locks/election/elections.js';
@@ -53,12 +51,8 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
   constructor(options: LockModuleOptions) {
     const client = (this.client = createClient(options));
     this.elections = new Elections(client, (name) => this.inspect(name));
-    const { name } = options;
-    const logger = new Logger(name === undefined ? LockService.name : `${LockService.name}(${name})`);
-    this.state = rememberState(this, stateFor(client, this.elections, logger));
-    this.events$ = this.client.events.asObservable();
-    logEvents(client, logger);
-    for (const warning of settingsWarnings(client.options)) this.state.warn(warning);
+    this.state = rememberState(this, stateFor(client, this.elections, options.name));
+    this.events$ = client.events.asObservable();
   }
 
   /**

@@ -1,3 +1,4 @@
+import { Logger } from '@nestjs/common';
 import { StandingDeadlocks } from '../client/deadlock/standing-deadlocks.js';
 import type { LockClient } from '../client/lock-client.js';
 import type { Elections } from '../locks/election/elections.js';
@@ -6,7 +7,8 @@ import { connect, serversOf } from '../stores/create-store.js';
 import type { DeadlockStep } from '../api/deadlock.js';
 import type { ResolvedLockOptions } from '../api/resolved-options.js';
 import type { Election } from '../api/election.js';
-import type { ProbableMistake } from './options-warnings.js';
+import { logEvents } from './event-log.js';
+import { type ProbableMistake, settingsWarnings } from './options-warnings.js';
 import type { Server } from '../stores/redis/connection/deployment.js';
 
 /** The side of a LockService for the module and the decorators, hidden from its users. */
@@ -47,12 +49,12 @@ export interface ServiceState {
   closesLast: boolean;
 }
 
-export function stateFor(
-  client: LockClient,
-  elections: Elections,
-  logger: { log(message: string): void },
-): ServiceState {
+/** Begins to log the events of the client, too. @param name of the service, if there are several */
+export function stateFor(client: LockClient, elections: Elections, name: string | undefined): ServiceState {
   const { store, options } = client;
+  const logger = new Logger(name === undefined ? 'LockService' : `LockService(${name})`);
+  logEvents(client, logger);
+  for (const warning of settingsWarnings(options)) client.warn(warning);
   const standingDeadlocks = new StandingDeadlocks(store, client.id);
   const state: ServiceState = {
     settings: options,

@@ -37,7 +37,7 @@ class Accounts {
   }
 }
 
-const make = async <T>(type: Type<T>, waitTime = 100) => {
+const make = async <T>(type: Type<T>, waitTime = 10_000) => {
   const imports = [LockModule.forRoot({ store: 'memory', waitTime })];
   app = await Test.createTestingModule({ imports, providers: [Accounts, type] }).compile();
   await app.init();
@@ -117,7 +117,7 @@ describe('a key that is given later', () => {
   });
 
   it('counts as waiting for the lock, which is asked for once at least', async () => {
-    const transfers = await make(Transfers, 10_000);
+    const transfers = await make(Transfers);
     const lease = await app!.get(LockService).acquire('slow');
     // The wait time of the call is over by then.
     transfers.keyTime = 510;
@@ -180,7 +180,7 @@ describe('a key that is given later', () => {
   });
 
   it('that does not come ends the call, and the method does not run', async () => {
-    const transfers = await make(Transfers);
+    const transfers = await make(Transfers, 100);
     await expect(transfers.any(new Promise(() => undefined))).rejects.toMatchObject({
       code: 'LOCK_KEY',
       message: 'The key function of Transfers.any has given no key for 100 ms',

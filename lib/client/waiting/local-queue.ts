@@ -1,9 +1,7 @@
 import { LockClosedError } from '../../api/errors.js';
-import { atEndOfTurn } from '../../runtime/runtime.js';
 import type { AcquireRequest, QueueTerms, ReleaseReply, StoreQueues } from '../../store/lock-store.js';
 import { now } from '../holding/deadline.js';
-import { mayHandOff } from './hand-off.js';
-import { HoldLook, type LookAnswer, MESSAGE_ROUND } from '../holding/hold-look.js';
+import { MESSAGE_ROUND } from '../holding/hold-look.js';
 import { type Acquisition } from './acquisition.js';
 import { answerOf, type LockTerms, type Sent } from './request.js';
 import { AskAndListen } from './ask-and-listen.js';
@@ -12,7 +10,7 @@ import { QueueWait } from './queue-wait.js';
 import { ReleaseListener } from './release-listener.js';
 import type { Tenure, TenureOrigin } from '../holding/tenure.js';
 import { Waiter, type WaiterQueue } from './waiter.js';
-import { Waiters } from './waiters.js';
+import { LocalTurns } from './local-turns.js';
 import { type Busy, busyWith, GRACE, unanswered, type WaitRequest } from './waiting.js';
 
 /**
@@ -23,13 +21,9 @@ import { type Busy, busyWith, GRACE, unanswered, type WaitRequest } from './wait
  * While this process holds the lock, it takes the entry with the release of the hold. The store answers callers that
  * want an earlier answer, because the hold may exist in this process only.
  */
-export class LocalQueue extends Waiters implements WaiterQueue {
-  /** The hold of this process. */
-  private tenure: Tenure | undefined;
+export class LocalQueue extends LocalTurns implements WaiterQueue {
   /** The requests of the callers. Set before the first one is sent: a store of the application may run code that uses this queue. */
   acquisition: Acquisition | undefined;
-  /** Asks the store about the hold. Made with the first question: most holds end without one. */
-  private look: HoldLook | undefined;
   /** Made for the first waiter that needs a subscription to releases. */
   private releases: ReleaseListener | undefined;
   /**
@@ -38,17 +32,14 @@ export class LocalQueue extends Waiters implements WaiterQueue {
    */
   private yielding = false;
   private lastHolder: string | undefined;
-  /** Whether several callers have recently wanted the lock at once. */
-  private shared = false;
   attempts = 0;
-  private looks = 0;
 
   constructor(
     readonly terms: LockTerms,
-    readonly client: LockClient,
+    client: LockClient,
     private readonly onIdle: (queue: LocalQueue) => void,
   ) {
-    super();
+    super(client);
   }
 
   get name(): string {
@@ -103,7 +94,6 @@ export class LocalQueue extends Waiters implements WaiterQueue {
   join(request: WaitRequest): Promise<Tenure | Busy> {
     return new Promise((resolve, reject) => {
       const waiter = new Waiter(this, request, resolve, reject);
-      this.shared ||= this.length > 0 || this.tenure !== undefined;
       this.add(waiter);
       if (this.tenure?.user !== undefined) waiter.waitsFor(this.tenure.owner);
       // A caller that does not wait needs an answer to a request that was sent after its call.
@@ -113,20 +103,7 @@ export class LocalQueue extends Waiters implements WaiterQueue {
     });
   }
 
-  /**
-   * Gives the tenure to the next waiter without a command, or releases it in the store.
-   * @returns as Releaser.release
-   */
-  release(tenure: Tenure): Promise<ReleaseReply | undefined> {
-    // If the queue has a newer tenure, the release of the older one does not decide which caller is next.
-    if (this.tenure !== tenure) return this.client.returns.giveBack(tenure);
-    if (tenure.keepFor !== undefined) return this.giveUp(tenure);
-    if (this.handOff(tenure)) return Promise.resolve('released');
-    if (!this.mayBeWantedSoon(tenure)) return this.giveUp(tenure);
-    return this.handOffSoon(tenure).then((isOver) => (isOver ? 'released' : this.giveUp(tenure)));
-  }
-
-  private giveUp(tenure: Tenure): Promise<ReleaseReply | undefined> {
+  protected giveUp(tenure: Tenure): Promise<ReleaseReply | undefined> {
     const { returns, queueMessages, store } = this.client;
     const { queues } = store;
     // A process that took the lock as one of several has an older acquisition, which keeps its turn.
@@ -143,20 +120,6 @@ export class LocalQueue extends Waiters implements WaiterQueue {
     }
     this.yielding = this.length > 0 && !this.hasQueue;
     return returns.giveBack(tenure);
-  }
-
-  /** Takes a new hold of the lock, which the callers may use one after another. */
-  adopt(tenure: Tenure): void {
-    if (this.isByArrival) return;
-    this.tenure = tenure;
-    this.look?.ended();
-  }
-
-  ended(tenure: Tenure): void {
-    if (this.tenure !== tenure) return;
-    this.tenure = undefined;
-    this.look?.ended();
-    this.goOn();
   }
 
   sendAway(refused: (request: WaitRequest) => boolean): void {
@@ -227,8 +190,7 @@ export class LocalQueue extends Waiters implements WaiterQueue {
   /** Subscribes to the releases of the lock. @returns whether the subscription is active now */
   subscribe(): Promise<boolean> {
     const doubt = () => {
-      // The message may be about the release of this process's own hold.
-      if (this.tenure !== undefined) this.looking.doubt(this.tenure);
+      this.doubt();
     };
     const onRelease = () => {
       doubt();
@@ -260,8 +222,7 @@ export class LocalQueue extends Waiters implements WaiterQueue {
     return this.hasQueue ? this.client.queueMessages.isSubscribed : this.isSubscribed;
   }
 
-  /** Ensures that every waiter has a request, a question or a hold that it waits for. */
-  private goOn(): void {
+  protected goOn(): void {
     if (this.length === 0) {
       this.acquisition?.leave();
       if (this.tenure !== undefined) return;
@@ -279,67 +240,13 @@ export class LocalQueue extends Waiters implements WaiterQueue {
     }
   }
 
+  /** The acquisition may be older than a hold that the process took as one of several locks. */
+  protected allServed(): void {
+    this.acquisition?.leave();
+  }
+
   private makeAcquisition(arrival?: number): Acquisition {
     return (this.acquisition = this.hasQueue ? new QueueWait(this, arrival) : new AskAndListen(this));
-  }
-
-  private handOff(tenure: Tenure, user = tenure.user): boolean {
-    const { head } = this;
-    if (head === undefined || !mayHandOff(tenure, head.terms, this.client.options.localHandoff)) return false;
-    if (tenure.user !== undefined) head.waitsFor(tenure.owner);
-    tenure.user = undefined;
-    // The present holder was asked for the release, and it has released.
-    tenure.asker = undefined;
-    tenure.handoffs++;
-    tenure.fencingToken++;
-    head.grant(this.client.begin(tenure));
-    // Called before the next owner continues, which waits for the promise of its grant.
-    user?.onHandedOff();
-    // The acquisition may be older than a hold that the process took as one of several locks.
-    if (this.length === 0) this.acquisition?.leave();
-    return true;
-  }
-
-  private mayBeWantedSoon(tenure: Tenure): boolean {
-    return (
-      this.shared &&
-      this.head === undefined &&
-      mayHandOff(tenure, tenure.terms, this.client.options.localHandoff)
-    );
-  }
-
-  /**
-   * Waits for callers that come back at once: they arrive only after the promises of their release have settled.
-   * @returns whether nothing is left to release
-   */
-  private async handOffSoon(tenure: Tenure): Promise<boolean> {
-    const { user } = tenure;
-    tenure.user = undefined;
-    await new Promise<void>((resolve) => {
-      atEndOfTurn(resolve);
-    });
-    this.shared = this.length > 0;
-    return !tenure.held || this.handOff(tenure, user);
-  }
-
-  private get looking(): HoldLook {
-    const look = (tenure: Tenure) => {
-      this.looks++;
-      return this.client.look(tenure);
-    };
-    return (this.look ??= new HoldLook(look, (tenure, sentAt, answer) => {
-      this.looked(tenure, sentAt, answer);
-    }));
-  }
-
-  private lookAt(tenure: Tenure): void {
-    void this.looking.lookAt(tenure);
-  }
-
-  private looked(tenure: Tenure, sentAt: number, answer: LookAnswer): void {
-    if (this.tenure === tenure && tenure.held) this.refuseImpatient(sentAt, answer);
-    // If another hold has replaced that one, the callers need an answer about the new hold.
-    this.goOn();
   }
 
   expire(waiter: Waiter): void {
@@ -350,7 +257,7 @@ export class LocalQueue extends Waiters implements WaiterQueue {
       this.goOn();
       return;
     }
-    const silentSince = this.acquisition?.silentSince ?? this.look?.asking?.sentAt;
+    const silentSince = this.acquisition?.silentSince ?? this.lookedAt;
     const lastCall = (silentSince ?? -Infinity) + GRACE;
     if (now() < lastCall) {
       this.hurry(waiter);

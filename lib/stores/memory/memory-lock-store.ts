@@ -25,7 +25,8 @@ import type {
 } from '../../store/lock-store.js';
 import type { AskRequest, QueueMessage } from '../../store/queue-messages.js';
 import type { StoreHealth } from '../../store/store-health.js';
-import { clientOf, MemoryLock } from './memory-lock.js';
+import { MemoryLock } from './memory-lock.js';
+import { clientOf } from './memory-queue.js';
 import { memoryNotes } from './memory-notes.js';
 import { SweptMap } from './swept-map.js';
 import { now } from '../../runtime/clock.js';
@@ -172,7 +173,7 @@ export class MemoryLockStore implements LockStore {
       since,
       remainingTime: expiresAt - time,
     }));
-    const queue = lock.waiting.map(({ owner, mode, arrival }) => ({
+    const queue = [...lock.queue].map(({ owner, mode, arrival }) => ({
       owner,
       mode,
       since: Math.floor(arrival / 1000),

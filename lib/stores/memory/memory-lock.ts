@@ -10,6 +10,8 @@ import type {
   ReleaseRequest,
   TransferRequest,
 } from '../../store/lock-store.js';
+import { type MemoryHold, MemoryHolders } from './memory-holders.js';
+import { clientOf, lookAfter, MemoryQueue, type Mode, type QueueEntry } from './memory-queue.js';
 import { CLAIM, type QueueMessage, type Rivals } from '../../store/queue-messages.js';
 import { now } from '../../runtime/clock.js';
 import { random, wallTime } from '../../runtime/runtime.js';
@@ -18,28 +20,6 @@ import { random, wallTime } from '../../runtime/runtime.js';
 const LEFT_TO_OUTSIDERS = 10;
 /** About how many turns the waiters outside of the queue have in a row. */
 const TURNS_IN_A_ROW = 2;
-/** Keeps the waiters further back from polling all at once, ms per entry. */
-const SPREAD = 10;
-/** The most that this adds while a claim is in the way, ms. */
-const WIDEST = 250;
-
-type Mode = QueueTerms['mode'];
-
-interface MemoryHold {
-  readonly mode: Mode;
-  expiresAt: number;
-  readonly since: number;
-  readonly fencingToken: number;
-}
-
-interface QueueEntry {
-  readonly owner: string;
-  readonly mode: Mode;
-  /** Microseconds since the epoch. */
-  readonly arrival: number;
-  /** ms */
-  readonly leaseTime: number;
-}
 
 /** The request for a plain lock without an entry in its queue. */
 const PLAIN_REQUEST = { mode: 'exclusive', entry: undefined, ownWriteHold: undefined } as const;
@@ -60,15 +40,10 @@ export interface LockSurroundings {
  * scripts.
  */
 export class MemoryLock {
-  readonly holders = new Map<string, MemoryHold>();
-  /** In the order of arrival. */
-  waiting: QueueEntry[] = [];
+  readonly holders = new MemoryHolders();
+  readonly queue = new MemoryQueue();
   /** The last token given out. */
   fencingToken: number | undefined;
-  /** The last exclusive owner. Thousands of readers may hold the lock, so they are not searched for a writer. */
-  private writer: string | undefined;
-  /** No hold ends before this. */
-  private firstEnd = Infinity;
 
   constructor(
     readonly kind: QueueTerms['kind'],
@@ -77,8 +52,8 @@ export class MemoryLock {
   ) {}
 
   get isOver(): boolean {
-    this.dropExpired();
-    return this.holders.size === 0 && this.waiting.length === 0;
+    this.holders.dropExpired();
+    return this.holders.size === 0 && this.queue.length === 0;
   }
 
   /** Lets in the waiters that may enter now, and removes the dead ones. Returns whether the lock is in use after that. */
@@ -89,12 +64,12 @@ export class MemoryLock {
 
   enter({ owner, leaseTime, queue, leastToken }: AcquireRequest): AcquireReply {
     const { mode, entry, ownWriteHold } = queue ?? PLAIN_REQUEST;
-    this.dropExpired();
+    this.holders.dropExpired();
     const mine = this.holders.get(owner);
     const isPlain = this.kind === 'lock';
     if (mine !== undefined && !isPlain) return this.confirm(owner, mine, leaseTime);
 
-    const [first] = this.waiting;
+    const { first } = this.queue;
     const isBehind = !isPlain && first !== undefined && first.owner !== owner;
     // A waiter ahead that may not enter, and is all that keeps this owner out, has to be alive.
     if (isBehind && (this.admits(first.mode) || this.admits(mode, ownWriteHold))) {
@@ -102,48 +77,49 @@ export class MemoryLock {
       const granted = this.holders.get(owner);
       if (granted !== undefined) return this.confirm(owner, granted, leaseTime);
     }
-    const [head] = this.waiting;
+    const head = this.queue.first;
     const writes = ownWriteHold !== undefined && this.holders.get(ownWriteHold)?.mode === 'exclusive';
     const mayPass = isPlain || head === undefined || head.owner === owner || writes;
     if (mayPass && (mine !== undefined || this.admits(mode, ownWriteHold))) {
-      this.leaveQueue(owner);
+      this.queue.leave(owner);
       const expiresAt = Math.max(mine?.expiresAt ?? 0, now() + leaseTime);
       const fencingToken = this.hold(owner, mode, expiresAt, leastToken, mine?.since);
       // The owner has polled, so the waiters behind it have got no message. Some of them may enter too.
       if (isPlain || head?.owner === owner) this.advance();
       return { granted: true, fencingToken };
     }
-    const arrival = entry === undefined ? undefined : this.takeEntry(owner, mode, leaseTime, entry.arrival);
+    const arrival =
+      entry === undefined ? undefined : this.takeEntry({ owner, mode, leaseTime }, entry.arrival);
     return this.busy(owner, mode, arrival);
   }
 
   renew(owner: string, leaseTime: number): HoldState {
-    this.dropExpired();
+    this.holders.dropExpired();
     const hold = this.holders.get(owner);
     // Beside an exclusive hold there is no other one, so another owner has the lock. A shared hold may have been there
     // before.
-    if (hold === undefined) return this.admits('shared', undefined, Infinity) ? 'deleted' : 'taken';
+    if (hold === undefined) return this.holders.admits('shared', Infinity) ? 'deleted' : 'taken';
     hold.expiresAt = Math.max(hold.expiresAt, now() + leaseTime);
     return 'held';
   }
 
   leave({ owner, fencingToken, keepFor, queue }: ReleaseRequest, next?: NextOwner): HandOverReply {
     const { mode } = queue ?? PLAIN_REQUEST;
-    this.leaveQueue(owner);
-    this.dropExpired();
+    this.queue.leave(owner);
+    this.holders.dropExpired();
     const hold = this.holders.get(owner);
     this.holders.delete(owner);
     if (hold !== undefined && keepFor !== undefined && keepFor > 0) {
       // Kept under another owner, which does not match a renewal that comes late.
-      this.put(keptFor(owner), { ...hold, expiresAt: now() + keepFor });
+      this.holders.put(keptFor(owner), { ...hold, expiresAt: now() + keepFor });
     }
     // A token from a hand-off inside of the owner's process is greater than any token that is known here.
     if (hold !== undefined) this.fencingToken = Math.max(this.fencingToken ?? 0, fencingToken ?? 0);
     const gone = this.admits(mode) ? 'deleted' : 'taken';
     // The request may have been sent twice. A claim that the next owner got meanwhile becomes its whole lease.
-    const stands = next !== undefined && !this.holders.has(next.owner);
+    const stands = next !== undefined && this.holders.get(next.owner) === undefined;
     if (next !== undefined && !stands) this.renew(next.owner, next.leaseTime);
-    const arrival = stands ? this.takeEntry(next.owner, mode, next.leaseTime, undefined) : undefined;
+    const arrival = stands ? this.takeEntry({ ...next, mode }) : undefined;
     const leftFor = this.handOver(next?.owner);
     const released = hold === undefined ? gone : 'released';
     return { released, next: this.answerTo(next, mode, arrival, leftFor) };
@@ -152,7 +128,7 @@ export class MemoryLock {
   /** @returns the token of the next owner; undefined if none of the two owners holds the lock */
   transfer({ owner, next, leaseTime, leastToken, queue }: TransferRequest): number | undefined {
     const { mode } = queue ?? PLAIN_REQUEST;
-    this.dropExpired();
+    this.holders.dropExpired();
     const given = this.holders.get(next);
     const before = given ?? this.holders.get(owner);
     if (before?.mode !== mode) return undefined;
@@ -172,7 +148,7 @@ export class MemoryLock {
   }
 
   clear(mode: Mode | undefined, forced: Asker | undefined): boolean {
-    this.dropExpired();
+    this.holders.dropExpired();
     // A plain lock is on neither side.
     const isAsked = (hold: MemoryHold) => mode === undefined || (this.kind !== 'lock' && hold.mode === mode);
     const taken = [...this.holders].filter(([, hold]) => isAsked(hold));
@@ -186,8 +162,8 @@ export class MemoryLock {
 
   /** The hold that keeps this owner out of a plain lock. */
   inTheWayOf(owner: string): { retryAfter: number; holder: string } | undefined {
-    this.dropExpired();
-    const [deadline, holder] = this.inTheWay('exclusive');
+    this.holders.dropExpired();
+    const [deadline, holder] = this.holders.inTheWay('exclusive');
     return holder === undefined || holder === owner ? undefined : { retryAfter: deadline - now(), holder };
   }
 
@@ -198,24 +174,23 @@ export class MemoryLock {
       return undefined;
     }
     const outsiders = this.around.outsiders();
-    const chances = TURNS_IN_A_ROW * (outsiders + this.waiting.length);
+    const chances = TURNS_IN_A_ROW * (outsiders + this.queue.length);
     const isLeft = this.holders.size === 0 && random() * chances < outsiders;
     if (!isLeft) this.advance(asker);
-    if (this.holders.size === 0 || [...this.holders.keys()].some(isKept)) this.around.tellOutsiders();
+    if (this.holders.size === 0 || this.holders.owners.some(isKept)) this.around.tellOutsiders();
     return isLeft ? this.tellLeft(asker) : undefined;
   }
 
   /** Tells the first live waiter that the lock is left to the waiters outside of the queue, and removes the dead ones. */
   private tellLeft(asker: string | undefined): number | undefined {
     const within = LEFT_TO_OUTSIDERS;
-    for (let head = this.waiting[0]; head !== undefined; head = this.waiting[0]) {
-      const { owner } = head;
+    for (const { owner } of this.queue) {
       if (owner === asker) return within;
       if (this.around.tell(owner, { type: 'next', owner, within, listen: true })) {
         this.tellFurther(CLAIM, owner);
         return undefined;
       }
-      this.waiting.shift();
+      this.queue.leave(owner);
     }
     return undefined;
   }
@@ -236,7 +211,7 @@ export class MemoryLock {
 
   private get rivals(): Rivals {
     if (this.kind === 'lock' && this.around.outsiders() > 0) return 'outside';
-    return this.waiting.length > 0 ? 'queued' : 'none';
+    return this.queue.length > 0 ? 'queued' : 'none';
   }
 
   private busy(
@@ -244,14 +219,13 @@ export class MemoryLock {
     mode: Mode,
     arrival: number | undefined,
   ): Extract<AcquireReply, { granted: false }> {
-    const rank = this.waiting.findIndex((waiting) => waiting.owner === owner);
-    const [deadline, holder] = this.inTheWay(mode);
-    const retryAfter = lookAfter(Math.max(deadline - now(), 1), Math.max(0, rank));
+    const [deadline, holder] = this.holders.inTheWay(mode);
+    const retryAfter = lookAfter(Math.max(deadline - now(), 1), this.queue.rankOf(owner));
     return { granted: false, retryAfter, arrival, holder };
   }
 
   private confirm(owner: string, hold: MemoryHold, leaseTime: number): AcquireReply {
-    this.leaveQueue(owner);
+    this.queue.leave(owner);
     this.renew(owner, leaseTime);
     return { granted: true, fencingToken: hold.fencingToken };
   }
@@ -259,24 +233,12 @@ export class MemoryLock {
   private hold(owner: string, mode: Mode, expiresAt: number, leastToken = 0, since = wallTime()): number {
     const fencingToken = this.around.nextToken(Math.max(leastToken, (this.fencingToken ?? 0) + 1));
     this.fencingToken = fencingToken;
-    this.put(owner, { mode, expiresAt, since, fencingToken });
+    this.holders.put(owner, { mode, expiresAt, since, fencingToken });
     return fencingToken;
   }
 
-  private put(owner: string, hold: MemoryHold): void {
-    this.holders.set(owner, hold);
-    this.firstEnd = Math.min(this.firstEnd, hold.expiresAt);
-    if (hold.mode === 'exclusive') this.writer = owner;
-  }
-
-  private takeEntry(owner: string, mode: Mode, leaseTime: number, before: number | undefined): number {
-    const standing = this.waiting.find((entry) => entry.owner === owner);
-    if (standing !== undefined) return standing.arrival;
-    const last = this.waiting.at(-1)?.arrival ?? 0;
-    const arrival = before ?? Math.max(last + 1, this.around.microseconds());
-    this.waiting.push({ owner, mode, arrival, leaseTime });
-    this.waiting.sort((a, b) => a.arrival - b.arrival);
-    return arrival;
+  private takeEntry(entry: Omit<QueueEntry, 'arrival'>, before?: number): number {
+    return this.queue.take(entry, before, this.around.microseconds());
   }
 
   /**
@@ -285,24 +247,23 @@ export class MemoryLock {
    * @param asker gets its answer without a message
    */
   private advance(asker?: string): void {
-    this.dropExpired();
-    for (let head = this.waiting[0]; head !== undefined; head = this.waiting[0]) {
-      const { owner, mode, arrival } = head;
+    this.holders.dropExpired();
+    for (const { owner, mode, arrival, leaseTime: wanted } of this.queue) {
       if (!this.admits(mode)) {
-        const within = this.inTheWay(mode)[0] - now();
+        const within = this.holders.inTheWay(mode)[0] - now();
         if (owner === asker || this.around.tell(owner, { type: 'next', owner, within })) {
           if (within <= CLAIM) this.tellFurther(within, owner);
           return;
         }
-        this.waiting.shift();
+        this.queue.leave(owner);
         continue;
       }
-      this.waiting.shift();
+      this.queue.leave(owner);
       const grantedAt = now();
       const age = this.around.microseconds() - arrival;
       const isNew = age >= 0 && age < CLAIM * 1_000;
       const isWhole = isNew || owner === asker;
-      const leaseTime = isWhole ? head.leaseTime : Math.min(head.leaseTime, CLAIM);
+      const leaseTime = isWhole ? wanted : Math.min(wanted, CLAIM);
       const fencingToken = this.hold(owner, mode, grantedAt + leaseTime);
       if (owner === asker) continue;
       const { rivals } = this;
@@ -313,52 +274,15 @@ export class MemoryLock {
 
   /** The head may be as dead as the owner of the claim in its way, so some of the waiters further back poll, too. */
   private tellFurther(left: number, head: string): void {
-    const seen = new Set([clientOf(head)]);
-    const firstWaiters: [rank: number, owner: string][] = [];
-    for (const [rank, { owner }] of this.waiting.entries()) {
-      if (!seen.has(clientOf(owner))) firstWaiters.push([rank, owner]);
-      seen.add(clientOf(owner));
-    }
+    const firstWaiters = this.queue.firstOfOthers(clientOf(head));
     const last = firstWaiters.length - 1;
     for (let at = 0; at <= last; at = at === last ? Infinity : Math.min(2 * at + 1, last)) {
-      const [rank, owner] = firstWaiters[at] ?? [0, head];
+      const { rank, owner } = firstWaiters[at] ?? { rank: 0, owner: head };
       this.around.tell(owner, { type: 'next', owner, within: lookAfter(left, rank) });
     }
   }
 
-  admits(mode: Mode, ownWriteHold?: string, capacity = this.capacity): boolean {
-    if (mode === 'exclusive') return this.holders.size === 0;
-    if (this.holders.size >= capacity) return false;
-    const { writer } = this;
-    return writer === undefined || writer === ownWriteHold || !this.holders.has(writer);
+  admits(mode: Mode, ownWriteHold?: string): boolean {
+    return this.holders.admits(mode, this.capacity, ownWriteHold);
   }
-
-  private inTheWay(mode: Mode): [deadline: number, holder: string | undefined] {
-    const byDeadline = [...this.holders].sort(([, a], [, b]) => a.expiresAt - b.expiresAt);
-    const [owner, hold] = byDeadline.at(mode === 'exclusive' ? -1 : 0) ?? [];
-    return [hold?.expiresAt ?? now(), owner];
-  }
-
-  private leaveQueue(owner: string): void {
-    this.waiting = this.waiting.filter((entry) => entry.owner !== owner);
-  }
-
-  private dropExpired(): void {
-    const at = now();
-    if (at < this.firstEnd) return;
-    this.firstEnd = Infinity;
-    for (const [owner, { expiresAt }] of this.holders) {
-      if (expiresAt <= at) this.holders.delete(owner);
-      else this.firstEnd = Math.min(this.firstEnd, expiresAt);
-    }
-  }
-}
-
-/** The client of an owner. */
-export const clientOf = (owner: string): string => owner.slice(0, owner.lastIndexOf(':'));
-
-/** When a waiter polls, ms from now, while the hold in its way ends in `left` ms: the same rule as in the Redis scripts. */
-function lookAfter(left: number, rank: number): number {
-  if (rank === 0) return left;
-  return left <= CLAIM ? left + Math.min(rank * SPREAD, WIDEST) : left + CLAIM + rank * SPREAD;
 }

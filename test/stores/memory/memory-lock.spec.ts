@@ -50,7 +50,7 @@ const lockOf = (kind: QueueTerms['kind'], capacity = 1) => {
         { name: 'a', owner, queue: terms },
         next === undefined ? next : { owner: next, leaseTime: LEASE },
       ),
-    order: () => lock.waiting.map(({ owner }) => owner),
+    order: () => [...lock.queue].map(({ owner }) => owner),
   };
 };
 const retryAfter = (reply: ReturnType<MemoryLock['enter']>) => (reply.granted ? NaN : reply.retryAfter);
@@ -121,7 +121,7 @@ describe('a waiter in the queue of a lock in memory', () => {
     for (const owner of ['h:1', 'a:1', 'b:1', 'c:1']) enter(owner);
     dead.add('a:1');
     leave('h:1');
-    expect([[...lock.holders.keys()], order()]).toEqual([['b:1'], ['c:1']]);
+    expect([lock.holders.owners, order()]).toEqual([['b:1'], ['c:1']]);
   });
 
   it('hears when to look where it becomes the first, and so do some behind it where a claim is in the way', () => {
