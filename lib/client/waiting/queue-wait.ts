@@ -79,9 +79,10 @@ export class QueueWait extends Acquisition {
 
   protected granted({ askedAt }: Sent, { fencingToken, rivals }: Grant): number {
     if (!this.take(askedAt, fencingToken, rivals ?? this.handedOver?.rivals)) {
+      const { queue } = this;
       // The hold has the lease time of a caller that has left, and the store shortens no hold. An owner for the next caller
-      // asks before the release, so that the release finds it at the place of this one.
-      if (this.queue.wait) this.queue.askAnew(this.arrival);
+      // takes its entry before the release, so that the release finds it at the place of this one.
+      if (queue.wait && queue.client.queueMessages.isSubscribed) queue.askAnew(this.arrival);
       this.leave(true);
     }
     return 0;
