@@ -40,6 +40,18 @@ const whileClosing = <T>(work: () => Promise<T>): Promise<T> =>
     return await work();
   });
 
+/** Each more would double the time of the close, if each scope asked all scopes around it. */
+const DEPTH = 40;
+
+/** Whether leases by hand, each in a scope of its own, are held after the call of close. */
+const heldAtClose = async (level: number): Promise<boolean> =>
+  await locks.runInScope(async () => {
+    const lease = await locks.acquire(`level:${String(level)}`);
+    if (level < DEPTH) return (await heldAtClose(level + 1)) && lease.held;
+    void locks.close();
+    return lease.held;
+  });
+
 describe('while a service closes, what runs inside of a lock', () => {
   it('gets every kind of further lock, by hand too', async () => {
     await whileClosing(async () => {
@@ -102,6 +114,12 @@ describe('while a service closes, what runs inside of a lock', () => {
     await closed;
   });
 
+  it('keeps what it has acquired by hand, in scopes of its own at any depth', async () => {
+    expect(await locks.using('outer', () => heldAtClose(1))).toBe(true);
+    await locks.close();
+    expect(await store.inspect('level:1')).toBeNull();
+  });
+
   it('gets none once its lock is lost', async () => {
     await whileClosing(async () => {
       await locks.forceRelease('outer');
@@ -153,6 +171,12 @@ describe('while a service closes, a lock', () => {
     await locks.close();
     expect([lease.held, signal.reason]).toMatchObject([false, { reason: 'released' }]);
     expect(await store.inspect('a')).toBeNull();
+  });
+
+  it('that is held by hand is released at once in scopes at any depth', async () => {
+    expect(await heldAtClose(1)).toBe(false);
+    await locks.close();
+    expect(await store.inspect('level:1')).toBeNull();
   });
 
   it('that is held by hand around the lock of a callback is released, too, and the callback goes on', async () => {

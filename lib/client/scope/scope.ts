@@ -11,8 +11,6 @@ export interface ScopedHold {
   readonly endsAt: number;
   /** The label; without a label, the name. */
   readonly group: string;
-  /** Whether a callback runs under the lock. */
-  readonly isInUse: boolean;
   /** The call that took the lock with `reentrant: false` and alone may use it. Undefined if the whole scope may use it. */
   readonly apart?: object | undefined;
 }
@@ -23,6 +21,13 @@ export interface ScopedHold {
  */
 const NEAR = 32;
 const NOTHING: readonly ScopedHold[] = [];
+
+/** A callback under a lock. */
+interface Run {
+  isOver: boolean;
+}
+
+const NO_RUNS: readonly Run[] = [];
 
 /**
  * An async context, the counterpart of a thread in Redisson: work inside re-enters the locks of this scope and its
@@ -51,6 +56,10 @@ export class Scope {
    * successor apart would make an endless chain of scopes.
    */
   private around: readonly ScopedHold[] = [];
+  /** The callbacks around such a scope, without their scopes for the same reason. */
+  private outerRuns: readonly Run[] = NO_RUNS;
+  /** The callback of this scope. Made on demand: most have no scope apart inside. */
+  private madeRun: Run | undefined;
 
   /**
    * @param parent the scope of the code that opens this one. It may have ended
@@ -85,7 +94,10 @@ export class Scope {
   /** Shares no lock with its surroundings, and owns the leases that are acquired by hand in it. */
   static apart(around: Scope | undefined): Scope {
     const scope = new Scope(undefined, true);
-    if (around !== undefined) scope.around = [...around.above()].filter((hold) => hold.held);
+    if (around !== undefined) {
+      scope.around = [...around.above()].filter((hold) => hold.held);
+      scope.outerRuns = [...around.runs()];
+    }
     return scope;
   }
 
@@ -134,10 +146,7 @@ export class Scope {
 
   /** Whether work here is part of a callback under a lock, including locks that this scope does not re-enter. */
   isOfCallback(): boolean {
-    for (let scope = this.alive(); scope !== undefined; scope = scope.outer()) {
-      if (scope.kind === 'callback' || scope.around.some((hold) => hold.isInUse)) return true;
-    }
-    return false;
+    return this.runs().next().done !== true;
   }
 
   /**
@@ -189,6 +198,7 @@ export class Scope {
 
   end(): void {
     this.ended = true;
+    if (this.madeRun !== undefined) this.madeRun.isOver = true;
     this.lease = undefined;
     this.outer();
   }
@@ -221,6 +231,14 @@ export class Scope {
     for (let scope = this.alive(); scope !== undefined; scope = scope.outer()) {
       for (const holds of scope.held.values()) yield* holds.keys();
       yield* scope.around;
+    }
+  }
+
+  /** The callbacks that run here, further out, and around scopes that share no locks. */
+  private *runs(): Generator<Run> {
+    for (let scope = this.alive(); scope !== undefined; scope = scope.outer()) {
+      if (scope.kind === 'callback') yield (scope.madeRun ??= { isOver: false });
+      for (const run of scope.outerRuns) if (!run.isOver) yield run;
     }
   }
 
