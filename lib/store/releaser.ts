@@ -1,3 +1,4 @@
+import { isWorthAnotherTry } from './another-try.js';
 import type { LockStore, ReleaseReply, ReleaseRequest } from './lock-store.js';
 import { type LockError } from '../api/errors.js';
 import { isLockKindMismatchError, isLockUnavailableError } from '../api/error-guards.js';
@@ -104,6 +105,11 @@ export class Releaser {
       (error: unknown) => {
         // The name holds something else: a lock of another kind, or a value that is no lock.
         if (isLockKindMismatchError(error)) return this.answered(sending, doubled, 'taken');
+        if (doubled === FIRST_RETRY && isWorthAnotherTry(error as Error)) {
+          const again = this.send({ ...sending, options: { ...options, send: undefined } }, 2 * doubled);
+          this.over();
+          return again;
+        }
         this.over();
         options.onFailure?.(error as LockError);
         // A permanent error is repeated too: a password, a right or the database may be restored before the lease has ended.

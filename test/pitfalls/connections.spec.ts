@@ -193,6 +193,35 @@ describe('An idle connection that was dropped without a word (pitfall 86)', () =
     await lease?.release();
   });
 
+  it('is replaced while a release passes the lock on to the next caller: it is no failed release', async () => {
+    const proxy = await stage.proxy();
+    const locks = stage.service({ connection: proxy.url, localHandoff: 0 });
+    const told: string[] = [];
+    locks.events$.subscribe(({ type }) => told.push(type));
+    const lease = await locks.acquire('order:7');
+    const waiting = locks.acquire('order:7');
+    // The process receives messages, and then takes its next turn with the release.
+    await until(async () => (await locks.health()).nodes[0]?.subscriber === true);
+    await sleep(500);
+    proxy.forgetConnections();
+    await lease.release();
+    await (await waiting).release();
+    expect(told).toContain('disconnected');
+    expect(told).not.toContain('release-failed');
+  });
+
+  it('is none where each answer takes longer than a second', async () => {
+    const proxy = await stage.proxy();
+    const locks = stage.service({ connection: proxy.url });
+    proxy.replyDelay(1_200);
+    await (await locks.acquire('order:7')).release();
+    for (let n = 0; n < 3; n++) {
+      await sleep(500);
+      await (await locks.tryAcquire('order:8'))?.release();
+    }
+    expect(await stage.redis.keys('lock:order:?')).toEqual([]);
+  });
+
   const nonWaiting: [string, (locks: LockService, n: number) => Promise<unknown>][] = [
     ['tryAcquire', async (locks, n) => (await locks.tryAcquire(`order:${String(n)}`))?.held],
     ['isLocked', async (locks) => !(await locks.getLock('order').isLocked())],

@@ -45,6 +45,7 @@ function open(answer: (command: readonly unknown[]) => unknown = numbers) {
     generation: 1,
     outage: () => AWAY,
     asked: () => undefined,
+    answered: () => undefined,
     lost: (_: number, cause?: unknown) => new Error('the connection was lost meanwhile', { cause }),
     refusedAsReplica: (error: unknown) => {
       refused.push(error);

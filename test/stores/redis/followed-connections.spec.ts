@@ -1,6 +1,7 @@
 import { connect } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { AbstractConnector, Redis } from 'ioredis';
+import { Redis as Redis5 } from 'ioredis-5';
 import type { LockEvent } from '../../../lib/index.js';
 import type { RedisServer } from '../../support/redis-server.js';
 import { TcpProxy } from '../../support/tcp-proxy.js';
@@ -81,5 +82,27 @@ describe('A connection that is lost before its first answer', () => {
     const worker = await environment.worker({ url, preload, build: 'nestjs-distributed-lock' });
     const { id } = await worker.call<{ id: number }>('acquire', 'key', { waitTime: 30_000 });
     await worker.call('release', id);
+  });
+
+  const OPTIONS = { enableReadyCheck: false, maxRetriesPerRequest: 0 };
+  it.each<[string, (url: string) => object]>([
+    ['6', (url) => new Redis(url, OPTIONS)],
+    ['5', (url) => new Redis5(url, OPTIONS)],
+  ])("is followed by another one, of the application's own client of ioredis %s", async (_, connectBy) => {
+    const proxy = await TcpProxy.start(server.port);
+    environment.add(() => proxy.stop());
+    // For TypeScript the versions are classes of their own.
+    const client = connectBy(proxy.url) as Redis;
+    client.on('error', () => undefined);
+    environment.add(() => {
+      client.disconnect();
+    });
+    const locks = environment.service({ connection: client });
+    await (await locks.acquire('key')).release();
+    // As a balancer does whose server is away: it accepts, and hangs up.
+    proxy.cutAfterReplyBytes(0);
+    proxy.cut();
+    await (await locks.acquire('key')).release();
+    expect((await locks.health()).status).toBe('up');
   });
 });

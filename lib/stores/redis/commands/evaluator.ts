@@ -19,7 +19,15 @@ import { monotonicTime } from '../../../runtime/runtime.js';
 /** The connections over which the commands go. */
 type Way = Pick<
   Session,
-  'client' | 'commandTimeout' | 'usable' | 'generation' | 'outage' | 'asked' | 'lost' | 'refusedAsReplica'
+  | 'client'
+  | 'commandTimeout'
+  | 'usable'
+  | 'generation'
+  | 'outage'
+  | 'asked'
+  | 'answered'
+  | 'lost'
+  | 'refusedAsReplica'
 >;
 
 /** The calls of one command. They become fewer if some are taken back before the command is sent again. */
@@ -113,10 +121,12 @@ export class Evaluator {
     bounded(time, () => this.evaluate(command, this.isDigestless || this.isFirstInLane(command)), {
       resolve: (reply) => {
         this.underway--;
+        session.answered();
         this.answer(command, reply, end);
       },
       reject: (error) => {
         this.underway--;
+        session.answered();
         this.failed(command, error, end);
       },
       again: (error, isOver) => this.again(command, error, isOver),

@@ -1,9 +1,11 @@
 import { clearTimer, setTimer } from '../../../runtime/runtime.js';
 import type { ConnectionChange } from '../../../store/store-health.js';
+import { RoundTrip } from './idle-watch.js';
 import { isPermanent, NotAdmitted, replyCode } from './redis-errors.js';
 
 /** Whether a node is connected, why not, and the listeners to a change of that. */
 export class ConnectionState {
+  readonly roundTrip = new RoundTrip();
   private error: unknown;
   private connected: boolean | undefined;
   private readonly listeners: ((change: ConnectionChange) => void)[] = [];

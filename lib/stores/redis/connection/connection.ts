@@ -167,7 +167,9 @@ export class ServerConnection implements Deployment, Server {
     if (isHeldBack) return await session.during(send);
     session.asked();
     try {
-      return await send();
+      return await send().finally(() => {
+        session.answered();
+      });
     } catch (error) {
       if (!session.wasDropped(generation)) throw error;
       const present = await this.present(Infinity);

@@ -4,11 +4,27 @@ import { afterInput, clearTimer, idle, monotonicTime, setTimer } from '../../../
 /** ms without a command, after which a connection counts as idle. */
 const IDLE = 250;
 
-/** ms for which the first command after that may wait for a sign of life: long for any network. */
-export const SIGN_OF_LIFE = 1_000;
+/** The least time, ms, for which the first command after that may wait for a sign of life: long for most networks. */
+const SIGN_OF_LIFE = 1_000;
+
+/** The most time, ms: no command waits longer for its answer than half of it. */
+const LONGEST = 4_000;
 
 /** ms of such a wait after which other connections are asked for a sign of life, too. */
 const SILENCE = 250;
+
+/**
+ * The time of one command and its answer, over all connections to a node. A slow network, or a slow server, is as silent as
+ * a connection that was dropped. So after a long wait, with an answer or without one, the next one may take twice as long.
+ */
+export class RoundTrip {
+  /** ms for which an idle connection may be silent. */
+  longest = SIGN_OF_LIFE;
+
+  took(time: number): void {
+    this.longest = Math.min(Math.max(SIGN_OF_LIFE, 2 * time), LONGEST);
+  }
+}
 
 /**
  * Finds out that an idle connection has been dropped without a word, as firewalls and address translation do. No packet
@@ -19,12 +35,18 @@ export class IdleWatch {
   private askedAt = -Infinity;
   /** Commands whose answers the server may hold back. While there is one, its silence says nothing. */
   private underway = 0;
+  /** Other commands. */
+  private unanswered = 0;
+  /** When a command left that had no other one before it. */
+  private sentAt: number | undefined;
   private timer: NodeJS.Timeout | undefined;
   private bytesRead = 0;
 
   constructor(
     private readonly client: Redis,
-    private readonly onDropped: () => void,
+    private readonly roundTrip: RoundTrip,
+    /** @param silence ms for which nothing has come back */
+    private readonly onDropped: (silence: number) => void,
     private readonly onSilence: () => void = () => undefined,
   ) {}
 
@@ -32,7 +54,9 @@ export class IdleWatch {
   asked(): void {
     const before = this.askedAt;
     this.askedAt = monotonicTime();
+    const isOnly = this.unanswered++ === 0;
     if (this.underway > 0 || this.askedAt - before < IDLE) return;
+    if (isOnly) this.sentAt = this.askedAt;
     const { stream } = this.client;
     const { bytesRead } = stream;
     // The stream of another Connector may not count.
@@ -54,10 +78,20 @@ export class IdleWatch {
       );
     };
     this.close();
+    const { longest } = this.roundTrip;
     unlessAnswered(SILENCE, () => {
-      unlessAnswered(SIGN_OF_LIFE - SILENCE, this.onDropped);
+      unlessAnswered(longest - SILENCE, () => {
+        this.onDropped(longest);
+      });
       this.onSilence();
     });
+  }
+
+  /** A command has its answer, or is given up. */
+  answered(): void {
+    this.unanswered--;
+    if (this.sentAt !== undefined) this.roundTrip.took(monotonicTime() - this.sentAt);
+    this.sentAt = undefined;
   }
 
   /** For a command whose answer the server may hold back. Another command comes before it, and is watched. */

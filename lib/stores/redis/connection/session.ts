@@ -5,7 +5,7 @@ import { within } from './bounded.js';
 import { listen } from './client-events.js';
 import { isOpen, stageOf } from './connection-stage.js';
 import type { ConnectionState } from './connection-state.js';
-import { IdleWatch, SIGN_OF_LIFE } from './idle-watch.js';
+import { IdleWatch } from './idle-watch.js';
 import { DroppedWhileIdle, isWithheld, NotConnected } from './redis-errors.js';
 import { ReplicaPauses } from './replica-pauses.js';
 import { SelectedDatabase } from './selected-database.js';
@@ -38,8 +38,8 @@ export class Session {
   private readonly sentinels = new SentinelRound();
   private readonly replicas = new ReplicaPauses();
   private readonly watch: IdleWatch | undefined;
-  /** The generation whose connection was dropped while it was idle. */
-  private dropped: number | undefined;
+  /** The generation whose connection was dropped while it was idle, and how that showed. */
+  private dropped: { readonly generation: number; readonly error: DroppedWhileIdle } | undefined;
   private isLeft = false;
   private readonly stopListening: () => void;
 
@@ -51,7 +51,7 @@ export class Session {
     const { owned, commandTimeout, succession } = options;
     this.commandTimeout = commandTimeout;
     if (succession !== undefined)
-      this.watch = new IdleWatch(client, this.onDropped, () => {
+      this.watch = new IdleWatch(client, state.roundTrip, this.onDropped, () => {
         succession.onSilence?.();
       });
     // A client of the application may have been connected long before.
@@ -114,7 +114,7 @@ export class Session {
   }
 
   wasDropped(generation: number): boolean {
-    return generation === this.dropped;
+    return generation === this.dropped?.generation;
   }
 
   /** It was dropped while it was idle, and its client makes no other one. */
@@ -125,13 +125,18 @@ export class Session {
 
   /** Why the connection of that generation is gone, which may have carried the command out. */
   lost(generation: number, cause?: unknown): Error {
-    if (this.wasDropped(generation)) return new DroppedWhileIdle(SIGN_OF_LIFE);
+    if (generation === this.dropped?.generation) return this.dropped.error;
     return new Error('the connection was lost meanwhile', cause === undefined ? undefined : { cause });
   }
 
   /** A command leaves. */
   asked(): void {
     this.watch?.asked();
+  }
+
+  /** A command has its answer, or is given up. */
+  answered(): void {
+    this.watch?.answered();
   }
 
   /** Sends a command whose answer the server may hold back. */
@@ -190,9 +195,9 @@ export class Session {
     const { client } = this;
     if (!isOpen(client)) {
       // ioredis 5 becomes ready when the password was refused, or the connection was lost before the first answer. While it
-      // counts as ready, the timer for its next connection has no effect.
-      if (this.options.owned && client.status === 'ready' && client.stream.destroyed)
-        client.status = 'reconnecting';
+      // counts as ready, the timer for its next connection has no effect, and it would never connect again.
+      const isDue = Reflect.get(client, 'reconnectTimeout') != null;
+      if (isDue && client.status === 'ready' && client.stream.destroyed) client.status = 'reconnecting';
       return;
     }
     this.sentinels.succeeded();
@@ -210,10 +215,10 @@ export class Session {
     if (client.status === 'connecting' && client.options.sentinels != null) state.set(false);
   };
 
-  private readonly onDropped = (): void => {
-    this.dropped = this.generation;
+  private readonly onDropped = (silence: number): void => {
+    this.dropped = { generation: this.generation, error: new DroppedWhileIdle(silence) };
     this.begin();
-    this.state.failed(new DroppedWhileIdle(SIGN_OF_LIFE));
+    this.state.failed(this.dropped.error);
     this.renew();
   };
 
