@@ -26,6 +26,7 @@ import { RedisMember } from './redis/redis-member.js';
 import { Replication, replicationTerms } from './redis/commands/replication.js';
 import { RECONNECTS } from './redis/connection/succession.js';
 import { Subscriber } from './redis/messages/subscriber.js';
+import { subscribersOf } from './redis/messages/subscribers.js';
 
 interface Settings {
   readonly keyPrefix: string;
@@ -135,7 +136,7 @@ function singleStore(
       connection.onReconnected(() => {
         messages.renew();
       });
-      return new Subscriber(messages);
+      return new Subscriber(messages, false, (channel) => subscribersOf(connection, [channel]));
     },
     clientWarnings: owned ? [] : clientWarnings(client, node),
     isMember,

@@ -2,7 +2,9 @@ import type { Redis } from 'ioredis';
 import type { Subscription } from '../../../store/lock-store.js';
 import type { ServerConnection } from '../connection/connection.js';
 import type { Listener, Subscriptions } from '../connection/deployment.js';
+import type { Subscribers } from './subscribers.js';
 import { isPermanent, isWithheld, replyCode } from '../connection/redis-errors.js';
+import { ReplicaPauses } from '../connection/replica-pauses.js';
 import {
   clearRepeatingTimer,
   clearTimer,
@@ -15,6 +17,13 @@ import {
 const LINGER = 1_000;
 /** How often an idle connection is tested; a dead one would never deliver a message. */
 export const HEARTBEAT = 5_000;
+
+class Elsewhere extends Error {
+  constructor() {
+    super('their connection leads to another server than that of the commands');
+    this.name = 'Elsewhere';
+  }
+}
 
 interface Channel {
   readonly name: string;
@@ -34,17 +43,24 @@ export class Subscriber implements Subscriptions {
   private heartbeat: NodeJS.Timeout | undefined;
   /** The user may not subscribe: the last subscription was refused for good. */
   private refusal: Error | undefined;
+  /** The generation of the connection that is known to lead to the server of the commands. */
+  private proven: number | undefined;
+  private isElsewhere = false;
+  private readonly pauses = new ReplicaPauses();
 
   constructor(
     private readonly connection: ServerConnection,
     /** Subscribes to messages that go only to the node that has the channel's slot. */
     private readonly sharded = false,
+    /** Counts the subscribers of a channel at the server of the commands. Left out if another connection cannot differ. */
+    private readonly subscribersOf?: (channel: string) => Promise<Subscribers>,
   ) {
     const { client } = connection;
     client.on(sharded ? 'smessage' : 'message', (channel: string, message: string) => {
       this.wake(this.channels.get(channel), message);
     });
     client.on('close', () => {
+      this.isElsewhere = false;
       for (const channel of this.channels.values()) this.deactivate(channel);
     });
     client.on('ready', () => {
@@ -89,7 +105,7 @@ export class Subscriber implements Subscriptions {
       // A refusal is an answer, too.
       if (!isWithheld(error)) return isPermanent(connection.outage()) ? connection.outage() : error;
     }
-    return this.refusal;
+    return this.refusal ?? (this.isElsewhere && this.used ? new Elsewhere() : undefined);
   }
 
   get used(): boolean {
@@ -120,6 +136,7 @@ export class Subscriber implements Subscriptions {
       this.channels.set(name, channel);
       const beat = () => {
         this.connection.send((client) => client.ping()).catch(() => undefined);
+        for (const channel of this.channels.values()) if (channel.active) void this.prove(channel);
       };
       this.heartbeat ??= idle(setRepeatingTimer(beat, HEARTBEAT));
     }
@@ -139,6 +156,7 @@ export class Subscriber implements Subscriptions {
         // given up since the request: nothing reports on it any more.
         const kept = this.channels.get(channel.name) === channel;
         channel.active = kept && this.connection.client.status === 'ready';
+        void this.prove(channel);
       })
       .catch((error: unknown) => {
         this.refusal = replyCode(error) === 'NOPERM' ? (error as Error) : undefined;
@@ -148,6 +166,26 @@ export class Subscriber implements Subscriptions {
         channel.confirmation = undefined;
       });
     return channel.confirmation;
+  }
+
+  /**
+   * A name that has just moved may lead one connection to the former server and another one to the new server, as caches of
+   * addresses differ for a while. The server of the commands would take this process for dead. So once per connection it is
+   * asked whether it counts a subscription.
+   */
+  private async prove(channel: Channel): Promise<void> {
+    const { connection } = this;
+    const generation = connection.generationOf();
+    if (this.subscribersOf === undefined || !channel.active || this.proven === generation) return;
+    this.proven = generation;
+    const found = await this.subscribersOf(channel.name).catch(() => undefined);
+    if (generation !== connection.generationOf() || this.channels.get(channel.name) !== channel) return;
+    const [count] = found?.isUncertain === false ? found.counts : [];
+    this.isElsewhere = count === 0;
+    if (count !== 0) return;
+    // The next heartbeat asks again.
+    this.proven = undefined;
+    if (this.pauses.mayLeave()) connection.renew();
   }
 
   private restore(channel: Channel): void {

@@ -299,6 +299,20 @@ describe('A connection that leads to a demoted master', () => {
     await (await waiting).release();
   });
 
+  it('for messages only is told, and followed by one to the server of the commands', async () => {
+    const locks = environment.service({ connection: proxy.url, leaseTime: LEASE });
+    const lease = await locks.acquire('key');
+    // The name leads elsewhere when the process of the holder opens its connection for messages.
+    proxy.leadTo(next.port);
+    await until(async () => (await locks.health()).status === 'degraded');
+    expect((await locks.health()).nodes[0]?.error).toMatch(/waiters poll: .* leads to another server/);
+    proxy.leadTo(former.port);
+    const other = environment.service({ connection: former.url, leaseTime: LEASE });
+    await until(async () => (await other.requestRelease('key')) === 1);
+    expect((await locks.health()).status).toBe('up');
+    await lease.release();
+  });
+
   it('is given up again where its name leads to the new master a moment later only', async () => {
     const locks = environment.service({ connection: proxy.url, leaseTime: LEASE / 2 });
     const leases = await Promise.all(['a', 'b', 'c'].map((name) => locks.acquire(name)));
