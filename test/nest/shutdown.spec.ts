@@ -12,6 +12,7 @@ import {
   LockService,
   MemoryLockStore,
 } from '../../lib/index.js';
+import { stateOf } from '../../lib/module/service-state.js';
 import { deferred } from '../doubles/deferred.js';
 import { until } from '../scenarios/until.js';
 
@@ -171,6 +172,29 @@ describe('while a service closes, a lock', () => {
     await locks.close();
     expect([lease.held, signal.reason]).toMatchObject([false, { reason: 'released' }]);
     expect(await store.inspect('a')).toBeNull();
+  });
+
+  it('costs no look at all others when it ends, if thousands end one after the other', async () => {
+    const number = 3_000;
+    const ends: (() => void)[] = [];
+    const works = Array.from({ length: number }, (_, n) =>
+      locks.using(`work:${String(n)}`, async () => {
+        const gate = deferred();
+        ends.push(gate.resolve);
+        await gate.promise;
+      }),
+    );
+    await until(() => ends.length === number);
+    const looks = jest.spyOn(stateOf(locks)!.client.tenures, 'all', 'get');
+    const closed = locks.close();
+    for (const end of ends) {
+      end();
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    await Promise.all(works);
+    await closed;
+    expect(looks.mock.calls.length).toBeLessThan(number / 2);
+    expect(await store.inspect(`work:${String(number - 1)}`)).toBeNull();
   });
 
   it('that is held by hand is released at once in scopes at any depth', async () => {

@@ -5,6 +5,11 @@ import { now, type timerAt } from './deadline.js';
 import { releasedError } from './tenure.js';
 import type { LockClient } from '../lock-client.js';
 
+/** Passes over the locks take at most 1 / SHARE of the time: thousands of callbacks may end one after the other. */
+const SHARE = 10;
+/** Longest pause between two passes, ms. The measured time of a pass may include a freeze of the process of any length. */
+const LONGEST_PAUSE = 500;
+
 /** The steps of a shutdown. */
 export interface Closing {
   /** Resolves when the store has answered the releases that needed no wait. */
@@ -42,19 +47,27 @@ export function closeTogether(clients: readonly LockClient[], setTimer: typeof t
     }
     let timer: NodeJS.Timeout | undefined;
     let isDue = false;
+    let pause = 0;
     const lookNow = (): void => {
       isDue = false;
       clearTimer(timer);
+      const begun = now();
       // A timer may fire a moment early, so each pass arms it again.
       if (releaseAll()) timer = setTimer(until, lookNow);
       else resolve();
+      pause = Math.min(SHARE * (now() - begun), LONGEST_PAUSE);
     };
     timer = setTimer(until, lookNow);
-    // One pass serves all leases that end in this step.
+    // One pass serves all leases that end in this step, or within the pause.
     look = () => {
       if (isDue) return;
       isDue = true;
-      void Promise.resolve().then(lookNow);
+      if (pause < 1) {
+        void Promise.resolve().then(lookNow);
+        return;
+      }
+      clearTimer(timer);
+      timer = setTimer(Math.min(until, now() + pause), lookNow);
     };
   });
   const closed = unused.then(async () => {
