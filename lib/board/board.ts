@@ -8,7 +8,8 @@ import { Details } from './feed/detail.js';
 import { outageOf } from '../api/outage.js';
 import { LockFeed } from './feed/lock-feed.js';
 import { urlOf, type BoardRequest } from './http/request.js';
-import { endConnectionAfter, respond, statusOf, type BoardResponse, type Headers } from './http/respond.js';
+import { endConnectionAfter, streamOf } from './http/connection.js';
+import { rawOf, respond, statusOf, type BoardResponse, type Headers } from './http/respond.js';
 import type { ResolvedBoardOptions } from './lock-board.options.js';
 
 /** The state of one LockService. */
@@ -69,7 +70,7 @@ export class Board implements OnModuleInit, BeforeApplicationShutdown {
 
   /** Before an answer: the server would wait for its connection, which may stay open for longer than a minute. */
   endWhereClosing(response: BoardResponse): void {
-    if (this.isClosing) endConnectionAfter(response);
+    if (this.isClosing) endConnectionAfter(streamOf(rawOf(response)));
   }
 
   send(response: BoardResponse, type: string, body: string, headers: Headers = {}, status = 200): void {

@@ -5,8 +5,7 @@ import { script, assetVersion, style } from './assets.generated.js';
 import { Board, type BoardInstance } from './board.js';
 import { textOf } from './feed/viewers.js';
 import { actorOf } from './http/actor.js';
-import { assertOwnPage, tokenFor } from './http/cross-site.js';
-import { EventStream } from './http/event-stream.js';
+import { assertOwnPage } from './http/cross-site.js';
 import { baseOf, urlOf, type BoardRequest } from './http/request.js';
 import { openStream, type BoardResponse } from './http/respond.js';
 import { pageOf } from './view/page.js';
@@ -16,7 +15,6 @@ const RETRY = 10;
 /** The longest reason of a viewer. The addition of the board must fit beside it. */
 const LONGEST_REASON = 500;
 
-const NO_TOKEN = { token: undefined, cookie: undefined };
 const UNCHANGING = { 'Cache-Control': 'private, max-age=31536000, immutable' };
 
 /** The page of another version asks for files that this process does not have: these are not kept under their name. */
@@ -38,9 +36,8 @@ export class LockBoardController {
       lock === null ? undefined : details.of(lock).catch(() => undefined),
     ]);
     await this.board.turn();
-    const { token, cookie } = this.board.options.readOnly ? NO_TOKEN : tokenFor(request);
-    const page = pageOf({ base: baseOf(request), version: assetVersion, token, state, query, detail });
-    this.board.send(response, 'text/html', page, cookie === undefined ? {} : { 'Set-Cookie': cookie });
+    const page = pageOf({ base: baseOf(request), version: assetVersion, state, query, detail });
+    this.board.send(response, 'text/html', page);
   }
 
   @Get('board.css')
@@ -78,13 +75,13 @@ export class LockBoardController {
       return;
     }
     this.board.endWhereClosing(response);
-    const raw = openStream(response, {
+    const stream = openStream(response, {
       'Content-Type': 'text/event-stream; charset=utf-8',
       'Cache-Control': 'no-store, no-transform',
       'X-Accel-Buffering': 'no',
     });
-    if (request.method === 'HEAD') raw.end();
-    else new EventStream(raw, feed);
+    if (request.method === 'HEAD') stream.end();
+    else feed.add(stream);
   }
 
   @Post('ask')

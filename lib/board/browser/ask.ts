@@ -8,14 +8,11 @@ export function byId(id: string): HTMLElement {
 const { base = './' } = document.documentElement.dataset;
 
 /** Without the user and the password that the address of the page may have: `fetch` takes no such address. */
-export function absolute(relative: string): string {
-  const url = new URL(relative, location.href);
-  url.username = url.password = url.hash = '';
+export function addressOf(file: string, query: Readonly<Record<string, string>>): string {
+  const url = new URL(base + file, location.origin + location.pathname);
+  url.search = new URLSearchParams(query).toString();
   return url.href;
 }
-
-export const addressOf = (file: string, query: Readonly<Record<string, string>>): string =>
-  absolute(`${base}${file}?${new URLSearchParams(query).toString()}`);
 
 /**
  * The answer of the board. A guard, a login or a proxy may answer in its own words, which need not be JSON.

@@ -1,19 +1,20 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Subscription } from 'rxjs';
+import { outageOf } from '../../api/outage.js';
 import { idleTimerAt, now } from '../../client/holding/deadline.js';
 import { Seen } from '../../client/seen.js';
 import type { LockService } from '../../module/lock-service.js';
 import { type ServiceState, stateOf } from '../../module/service-state.js';
+import type { Stream } from '../http/connection.js';
 import type { ResolvedBoardOptions } from '../lock-board.options.js';
 import { ChangeLog } from './change-log.js';
 import { Deadlocks } from './deadlocks.js';
 import { changesBetween, differenceOf, holdsOnlyIn } from './difference.js';
 import { Elections } from './elections.js';
-import { outageOf } from '../../api/outage.js';
 import { Groups } from './groups.js';
 import { pauseAfter } from './pause.js';
 import { type Snapshot, takeSnapshot } from './snapshot.js';
-import { type Viewer, Viewers } from './viewers.js';
+import { Viewers } from './viewers.js';
 import type { BoardState } from './wire.js';
 
 /** How often the health is asked for, ms. */
@@ -28,7 +29,7 @@ const GAP = 10_000;
  * and none while no viewer is there. Each look makes the state anew, which is the same object for all until the next one.
  */
 export class LockFeed {
-  private readonly viewers = new Viewers(() => this.shown);
+  private readonly viewers = new Viewers();
   private readonly log = new ChangeLog();
   private readonly groups = new Groups();
   private readonly requests = new Seen();
@@ -82,15 +83,13 @@ export class LockFeed {
   }
 
   /** Tells the viewer all that is known, and what changes from then on. */
-  add(viewer: Viewer): void {
+  add(viewer: Stream): void {
     if (this.isClosed) viewer.end();
-    else this.viewers.add(viewer);
+    else
+      this.viewers.add(viewer, this.shown, () => {
+        if (this.viewers.size === 0) this.schedule(undefined);
+      });
     if (this.timer === undefined && this.reading === undefined) this.schedule(0);
-  }
-
-  remove(viewer: Viewer): void {
-    this.viewers.remove(viewer);
-    if (this.viewers.size === 0) this.schedule(undefined);
   }
 
   /** The locks are looked at again at once: something has changed. After a look that is under way there is the usual pause. */

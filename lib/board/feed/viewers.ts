@@ -1,21 +1,14 @@
+import { now } from '../../client/holding/deadline.js';
+import { endConnectionAfter, type Stream } from '../http/connection.js';
 import { oncePer } from '../once-per.js';
 import type { BoardState, BoardUpdate } from './wire.js';
 
 /** How often viewers get something, ms, so that a connection that is gone is noticed on both ends. */
 const BEAT = 5_000;
-/** After so many bytes the event loop turns, so that leases are renewed meanwhile. */
-const MOST_AT_ONCE = 1_000_000;
-/** A short event takes as long as one of so many bytes. */
-const LEAST = 10_000;
-
-/** Receives server-sent events. */
-export interface Viewer {
-  /** The viewer has not read all sent events. Once it has, it is added again. */
-  readonly isFull: boolean;
-  send(event: Buffer): void;
-  /** There will be no more. */
-  end(): void;
-}
+/** A viewer that has left something unread for so many ms is gone, even if its connection is open. */
+const STUCK = 30_000;
+/** How long viewers are written to in one turn of the event loop, ms: leases are renewed between two turns. */
+const SLICE = 5;
 
 /** The state as JSON, which is made once for all that ask. It may stand in HTML: no tag begins in it. */
 export const textOf = oncePer((state: BoardState) =>
@@ -26,77 +19,74 @@ const eventOf = (type: 'state' | 'update', json: string): Buffer =>
   Buffer.from(`event: ${type}\ndata: ${json}\n\n`);
 const stateEventOf = oncePer((state: BoardState) => eventOf('state', textOf(state)));
 
-/**
- * All viewers of one LockService. A viewer that reads more slowly than the events come misses some, and gets the whole state once it
- * has read the sent part: nothing piles up.
- */
+/** All viewers of one LockService: the streams of their server-sent events, which share the memory of each event. */
 export class Viewers {
-  private readonly viewers = new Set<Viewer>();
-  /** The update that a viewer is about to be sent; undefined for the whole state. */
-  private readonly pending = new Map<Viewer, Buffer | undefined>();
+  /** With the last moment at which each was known to have read all. */
+  private readonly readAt = new Map<Stream, number>();
+  private readonly queue: (readonly [Stream, Buffer])[] = [];
   private beating: NodeJS.Timeout | undefined;
   private sending: NodeJS.Immediate | undefined;
 
-  /** @param present gives the state */
-  constructor(private readonly present: () => BoardState) {}
-
   get size(): number {
-    return this.viewers.size;
+    return this.readAt.size;
   }
 
-  /** Sends it the whole state, and then the changes. */
-  add(viewer: Viewer): void {
-    if (!this.viewers.has(viewer)) this.pending.set(viewer, undefined);
-    this.viewers.add(viewer);
-    this.sendSoon();
-    this.beating ??= setInterval(() => {
-      this.tell({ at: Date.now() });
-    }, BEAT).unref();
+  /** Sends it the state, and all updates from then on. @param left the viewer has gone */
+  add(viewer: Stream, state: BoardState, left: () => void): void {
+    // It may have gone before the store has answered.
+    if (viewer.closed || viewer.destroyed) return;
+    viewer.once('close', () => {
+      this.readAt.delete(viewer);
+      if (this.size === 0) this.stop();
+      left();
+    });
+    viewer.on('error', () => undefined);
+    // A stream of HTTP/2 that a viewer resets does not close while there is something to be read.
+    viewer.once('aborted', () => viewer.destroy());
+    this.readAt.set(viewer, now());
+    this.beating ??= setInterval(this.beat, BEAT).unref();
+    this.send([viewer], stateEventOf(state));
+    // The state is that of the last look. An update has the time.
+    this.send([viewer], eventOf('update', JSON.stringify({ at: Date.now() })));
   }
 
-  remove(viewer: Viewer): void {
-    this.viewers.delete(viewer);
-    this.pending.delete(viewer);
-    if (this.viewers.size > 0) return;
+  tell(update: BoardUpdate): void {
+    this.send(this.readAt.keys(), eventOf('update', JSON.stringify(update)));
+  }
+
+  /** The server would wait for the viewers when it closes. */
+  end(): void {
+    for (const viewer of this.readAt.keys()) {
+      endConnectionAfter(viewer);
+      viewer.destroy();
+    }
+    this.readAt.clear();
+    this.stop();
+  }
+
+  private readonly beat = (): void => {
+    for (const [viewer, readAt] of this.readAt)
+      if (!viewer.writableNeedDrain) this.readAt.set(viewer, now());
+      else if (now() - readAt > STUCK) viewer.destroy();
+    this.tell({ at: Date.now() });
+  };
+
+  private stop(): void {
     clearInterval(this.beating);
     this.beating = undefined;
   }
 
-  /** A viewer that has not been sent the update before gets the whole state in place of both. */
-  tell(update: BoardUpdate): void {
-    const event = eventOf('update', JSON.stringify(update));
-    for (const viewer of this.viewers) this.pending.set(viewer, this.pending.has(viewer) ? undefined : event);
-    this.sendSoon();
+  private send(viewers: Iterable<Stream>, event: Buffer): void {
+    for (const viewer of viewers) this.queue.push([viewer, event]);
+    this.sending ??= setImmediate(this.sendSlice);
   }
 
-  end(): void {
-    for (const viewer of [...this.viewers]) {
-      this.remove(viewer);
-      viewer.end();
+  private readonly sendSlice = (): void => {
+    const end = now() + SLICE;
+    while (this.queue.length > 0 && now() < end) {
+      const [viewer, event] = this.queue.shift() ?? [];
+      if (viewer?.destroyed === false) viewer.write(event);
     }
-  }
-
-  private sendSoon(): void {
-    this.sending ??= setImmediate(() => {
-      this.sending = undefined;
-      this.send();
-    });
-  }
-
-  private send(): void {
-    let sent = 0;
-    for (const [viewer, update] of this.pending) {
-      if (viewer.isFull) continue;
-      if (sent > MOST_AT_ONCE) {
-        this.sendSoon();
-        return;
-      }
-      this.pending.delete(viewer);
-      const event = update ?? stateEventOf(this.present());
-      sent += Math.max(LEAST, event.length);
-      viewer.send(event);
-      // The state is that of the last look. An update has the time.
-      if (update === undefined) viewer.send(eventOf('update', JSON.stringify({ at: Date.now() })));
-    }
-  }
+    this.sending = this.queue.length > 0 ? setImmediate(this.sendSlice) : undefined;
+  };
 }

@@ -1,52 +1,27 @@
-import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { ForbiddenException } from '@nestjs/common';
-import { isOwnOrigin, isSecure } from './own-hosts.js';
 import { headerOf, type BoardRequest } from './request.js';
 
-const COOKIE = 'ndl-board';
-const HEADER = 'x-board-token';
-const TOKEN = /^[\w-]{24,64}$/;
+/**
+ * A browser tells the site of each request that changes something, and no page can change that. A form cannot send `X-Board`, and a
+ * script of another site needs the leave of the application for it.
+ * @throws ForbiddenException for a request that no page of this board has sent, or whose site is not known
+ */
+export function assertOwnPage(request: BoardRequest): void {
+  const site = headerOf(request, 'sec-fetch-site');
+  const isOwn = site === undefined ? isOwnOrigin(request) : site === 'same-origin';
+  if (!isOwn || headerOf(request, 'x-board') === undefined)
+    throw new ForbiddenException('The request does not come from a page of this board; load it again');
+}
 
 /**
- * The page's token for requests that change something, and the cookie with it if the browser has none yet. Another site can neither read the token nor set the header that repeats it. No process remembers anything, so a
- * request may go to another one than the page came from.
+ * Older browsers, and all over plain HTTP to another host, tell the origin only. It must be the host that is asked for, with its
+ * port. Headers of proxies do not count: a script of another site could set them. HTTP/2 has the host in `:authority`.
  */
-export function tokenFor(request: BoardRequest): {
-  readonly token: string;
-  readonly cookie: string | undefined;
-} {
-  const [known] = cookiesOf(request);
-  if (known !== undefined) return { token: known, cookie: undefined };
-  const token = randomBytes(18).toString('base64url');
-  // Without a path it is for the folder of the page, wherever a proxy has put it.
-  return {
-    token,
-    cookie: `${COOKIE}=${token}; HttpOnly; SameSite=Strict${isSecure(request) ? '; Secure' : ''}`,
-  };
+function isOwnOrigin(request: BoardRequest): boolean {
+  const origin = headerOf(request, 'origin') ?? '';
+  if (!URL.canParse(origin)) return false;
+  const { protocol, host } = new URL(origin);
+  // In lower case, and without the port that the protocol has anyway.
+  const own = `${protocol}//${headerOf(request, 'host') ?? headerOf(request, ':authority') ?? ''}`;
+  return URL.canParse(own) && new URL(own).host === host;
 }
-
-/** @throws ForbiddenException for a request that no page of this board has sent */
-export function assertOwnPage(request: BoardRequest): void {
-  const token = headerOf(request, HEADER) ?? '';
-  if (!isSameOrigin(request) || !cookiesOf(request).some((cookie) => isEqual(cookie, token)))
-    throw new ForbiddenException('The request does not come from the page; load it again');
-}
-
-/** As the browser says. A program that is no browser may say nothing, and has no cookie that another site could use. */
-function isSameOrigin(request: BoardRequest): boolean {
-  const site = headerOf(request, 'sec-fetch-site');
-  if (site !== undefined) return site === 'same-origin';
-  const origin = headerOf(request, 'origin');
-  return origin === undefined || isOwnOrigin(request, origin);
-}
-
-function cookiesOf(request: BoardRequest): string[] {
-  const pairs = (headerOf(request, 'cookie') ?? '').split(';').map((pair) => pair.trim());
-  return pairs
-    .filter((pair) => pair.startsWith(`${COOKIE}=`))
-    .map((pair) => pair.slice(COOKIE.length + 1))
-    .filter((token) => TOKEN.test(token));
-}
-
-const isEqual = (one: string, other: string): boolean =>
-  one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other));

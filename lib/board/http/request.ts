@@ -6,9 +6,6 @@ export interface BoardRequest {
   readonly originalUrl?: string;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body?: unknown;
-  readonly params?: Readonly<Record<string, string | undefined>>;
-  readonly secure?: boolean;
-  readonly protocol?: string;
 }
 
 export const urlOf = (request: BoardRequest): URL =>

@@ -1,6 +1,6 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { LockConfigError, LockKeyError } from '../../api/errors.js';
-import { closeSession, streamOf } from './http2-session.js';
+import { streamOf, type Stream } from './connection.js';
 
 /** A reply of Fastify, as far as the board uses it. */
 interface Reply {
@@ -48,34 +48,19 @@ export function respond(
     response.code(status).headers(all).send(body);
     return;
   }
-  const { 'Set-Cookie': cookie, ...others }: Headers = all;
-  // `writeHead` puts a header in the place of the one that is there: the application may have set cookies of its own.
-  if (cookie !== undefined) response.appendHeader('Set-Cookie', cookie);
-  response.writeHead(status, others);
+  response.writeHead(status, all);
   response.end(body);
 }
 
-/** An answer that goes on. Headers that other parts of the application have set stay. */
-export function openStream(response: BoardResponse, headers: Headers): ServerResponse {
-  const all = { ...SAFE_HEADERS, ...headers };
-  if (!isReply(response)) {
-    response.writeHead(200, all);
-    return response;
-  }
-  response.hijack();
-  response.raw.writeHead(200, { ...response.getHeaders(), ...all });
-  return response.raw;
-}
+export const rawOf = (response: BoardResponse): ServerResponse =>
+  isReply(response) ? response.raw : response;
 
-/**
- * Makes this the last answer on its connection. A page asks again over the connection that it has, and a server that closes would
- * wait for that one for as long as the page goes on.
- */
-export function endConnectionAfter(response: BoardResponse): void {
-  const raw = isReply(response) ? response.raw : response;
-  const stream = streamOf(raw);
-  if (stream === undefined) raw.shouldKeepAlive = false;
-  else if (stream.session !== undefined) closeSession(stream.session);
+/** An answer that goes on. Headers that other parts of the application have set stay. */
+export function openStream(response: BoardResponse, headers: Headers): Stream {
+  const raw = rawOf(response);
+  if (isReply(response)) response.hijack();
+  raw.writeHead(200, { ...response.getHeaders(), ...SAFE_HEADERS, ...headers });
+  return streamOf(raw);
 }
 
 /** The error of a LockService: the request is wrong, or the store does not serve it. */

@@ -2,7 +2,7 @@ import { oncePer } from '../once-per.js';
 import { textOf } from '../feed/viewers.js';
 import type { BoardDetail, BoardState } from '../feed/wire.js';
 import { board } from './board.js';
-import { Markup, markup, nothing } from './markup.js';
+import { Markup, markup } from './markup.js';
 import { viewOf } from './ui.js';
 
 const ICON =
@@ -14,20 +14,18 @@ export interface PageOptions {
   readonly base: string;
   /** Changes with the files. */
   readonly version: string;
-  /** For changes of viewers; undefined if they may not change anything. */
-  readonly token: string | undefined;
   readonly query: URLSearchParams;
   /** The lock that is looked at. */
   readonly detail: BoardDetail | undefined;
 }
 
 /** The whole page: readable as it is, and brought to life by the script, which finds the state in it. */
-export function pageOf({ state, base, version, token, query, detail }: PageOptions): string {
+export function pageOf({ state, base, version, query, detail }: PageOptions): string {
   const isPlain = [...query.keys()].every((name) => name === 'instance');
   const view = { ...viewOf(state, query), opened: { answer: detail, notice: '' } };
   const body = isPlain ? plainOf(state) : board(view);
   return `<!doctype html>${
-    markup`<html lang="en" data-base="${base}" data-token="${token ?? nothing}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+    markup`<html lang="en" data-base="${base}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark"><meta name="referrer" content="same-origin"><title>Locks</title>
 <link rel="icon" href="${ICON}"><link rel="stylesheet" href="${base}board.css?v=${version}"><script src="${base}board.js?v=${version}"></script></head>
 <body><div id="board">${body}</div><script id="state" type="application/json">${new Markup(textOf(state))}</script></body></html>`

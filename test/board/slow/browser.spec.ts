@@ -2,7 +2,10 @@ import 'reflect-metadata';
 import { afterAll, describe, expect, it, jest } from '@jest/globals';
 import type { INestApplication } from '@nestjs/common';
 import type { Page } from 'playwright-core';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { createRequire } from 'node:module';
 import type { BoardState } from '../../../lib/board/feed/wire.js';
 import { LockService } from '../../../lib/index.js';
@@ -29,10 +32,14 @@ afterAll(async () => {
 }, 30_000);
 
 /** An application with a board, and locks of its own. */
-async function start(board: BoardAppOptions['board'] = {}, own?: RedisServer) {
+async function start(
+  board: BoardAppOptions['board'] = {},
+  own?: RedisServer,
+  prepare: BoardAppOptions['prepare'] = () => undefined,
+) {
   const server = own ?? (await shared!);
   const space = { connection: server.url, keyPrefix: `space${String(++spaces)}:`, waitTime: '5m' } as const;
-  const { app, url } = await startBoard({ locks: { ...space, label: 'api-1' }, board });
+  const { app, url } = await startBoard({ locks: { ...space, label: 'api-1' }, board, prepare });
   apps.push(app);
   const another = (label: string) => environment.service({ ...space, label, deadlock: 'report' });
   return { app, url: `${url}/locks`, locks: app.get(LockService), other: another('worker-1'), another };
@@ -249,16 +256,14 @@ const title = hasChromium ? 'the board in Chromium' : 'the board in Chromium (sk
     expect(await told.innerText()).toContain('at most 1024 bytes');
   });
 
-  it.concurrent('acts with the token of this moment, which another tab may have changed', async () => {
+  it.concurrent('says why an action has failed, and acts once it gets through', async () => {
     const { url, locks } = await start({ readOnly: false, guards: [LETS_IN] });
     const lease = await locks.acquire('order:7');
     const { page } = await open({ url });
     await live(page);
-    await page.context().clearCookies();
     await openLock(page, 'order:7');
     await page.getByRole('button', { name: 'Ask for it…' }).click();
-    await page.getByLabel('Type the name of the lock').fill('order:7');
-    await page.getByLabel('Reason').fill('it hangs');
+    await fillIn(page, 'order:7');
     const submit = page.getByRole('button', { name: 'Ask its holders' });
     const told = page.getByRole('dialog').getByRole('status');
     await page.route('**/ask?*', (route) => route.fulfill({ status: 502, body: '<html>Bad gateway</html>' }));
@@ -277,13 +282,48 @@ const title = hasChromium ? 'the board in Chromium' : 'the board in Chromium (sk
   });
 
   it.concurrent(
+    'takes nothing away for another site, also if the application lets all sites in',
+    async () => {
+      const { url, locks } = await start({ readOnly: false, guards: [LETS_IN] }, undefined, (app) => {
+        app.enableCors({ origin: true, credentials: true });
+      });
+      const lease = await locks.acquire('order:7');
+      const fields = { name: 'order:7', confirm: 'order:7', reason: 'it hangs' };
+      const inputs = Object.entries(fields).map(([name, value]) => `<input name="${name}" value="${value}">`);
+      const site = createServer((_, response) =>
+        response
+          .setHeader('Content-Type', 'text/html')
+          .end(`<form method="post" action="${url}/force">${inputs.join('')}<button>Win</button></form>`),
+      );
+      await once(site.listen(0, '127.0.0.1'), 'listening');
+      environment.add(() => void site.close());
+      const { port } = site.address() as AddressInfo;
+      const { page } = await open({ url: `http://127.0.0.1:${String(port)}/` });
+      // A script that sends all that the page of the board sends.
+      const status = await page.evaluate<number>(
+        `fetch(${JSON.stringify(`${url}/force`)}, {
+        method: 'POST',
+        credentials: 'include',
+        headers: { 'Content-Type': 'application/json', 'X-Board': 'page' },
+        body: ${JSON.stringify(JSON.stringify(fields))},
+      }).then((answer) => answer.status)`,
+      );
+      expect(status).toBe(403);
+      const answered = page.waitForResponse((response) => response.url() === `${url}/force`);
+      await page.getByRole('button', { name: 'Win' }).click();
+      expect((await answered).status()).toBe(403);
+      expect(lease.held).toBe(true);
+      expect(lease.signal.aborted).toBe(false);
+    },
+  );
+
+  it.concurrent(
     'only asks for what it was to ask for, whatever the dialog is opened for meanwhile',
     async () => {
       const { url, locks } = await start({ readOnly: false, guards: [LETS_IN] });
       const [asked, other] = [await locks.acquire('order:7'), await locks.acquire('order:8')];
       const { page } = await open({ url });
       await live(page);
-      await page.context().clearCookies();
       await openLock(page, 'order:7');
       await page.getByRole('button', { name: 'Ask for it…' }).click();
       await fillIn(page, 'order:7');
