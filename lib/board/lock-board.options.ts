@@ -53,6 +53,4 @@ export interface LockBoardOptions {
 }
 
 /** The options with their defaults. */
-export type ResolvedBoardOptions = Readonly<
-  Required<Omit<LockBoardOptions, 'actor' | 'imports' | 'interval'>>
-> & { readonly interval: number } & Pick<LockBoardOptions, 'actor' | 'imports'>;
+export type ResolvedBoardOptions = Readonly<Required<LockBoardOptions>> & { readonly interval: number };

@@ -25,8 +25,8 @@ const SEGMENT = /^:?[\w.~@-]+$/;
 /** @throws LockConfigError for an unknown option, for a wrong value, and for writing without a guard */
 export function resolveBoardOptions(options: LockBoardOptions): ResolvedBoardOptions {
   assertKnownOptions(options, OPTIONS, 'LockBoardModule.forRoot');
-  const { readOnly = true, guards = [], path = 'locks', instances = ['default'], actor, imports } = options;
-  const { limit = 1_000, maxViewers = 100, interval: pause = 1_000 } = options;
+  const { path = 'locks', instances = ['default'], readOnly = true, guards = [], imports = [] } = options;
+  const { actor = () => null, limit = 1_000, maxViewers = 100, interval: pause = 1_000 } = options;
   const segments = typeof path === 'string' ? path.replace(/^\/|\/$/g, '').split('/') : [''];
   const isPath = segments.every((text) => SEGMENT.test(text) && text !== '.' && text !== '..');
   assert(
@@ -45,16 +45,14 @@ export function resolveBoardOptions(options: LockBoardOptions): ResolvedBoardOpt
   const open =
     'false needs a guard: viewers could take any lock away; give guards: [ … ] that let only operators in';
   assert(readOnly || guards.length > 0, 'readOnly', readOnly, open);
-  const isFunction = actor === undefined || typeof actor === 'function';
-  assert(isFunction, 'actor', actor, 'must be a function of the request');
-  const areImports = imports === undefined || Array.isArray(imports);
-  assert(areImports, 'imports', imports, 'must be an array of modules');
+  assert(typeof actor === 'function', 'actor', actor, 'must be a function of the request');
+  assert(Array.isArray(imports), 'imports', imports, 'must be an array of modules');
   for (const [option, value] of Object.entries({ limit, maxViewers })) {
     const isCount = Number.isSafeInteger(value) && value >= 1 && value <= MOST;
     assert(isCount, option, value, `must be a whole number from 1 to ${String(MOST)}${cureOf(value)}`);
   }
   const interval = timeOf('interval', pause, { least: SHORTEST });
-  return { path, instances, readOnly, guards, limit, maxViewers, interval, ...definedOf({ actor, imports }) };
+  return { path, instances, readOnly, guards, imports, actor, interval, limit, maxViewers };
 }
 
 function assert(isRight: boolean, option: string, value: unknown, rule: string): void {
@@ -68,9 +66,3 @@ function isGuard(guard: unknown): boolean {
   const methods: unknown = typeof guard === 'function' ? guard.prototype : guard;
   return typeof (methods as { canActivate?: unknown } | null | undefined)?.canActivate === 'function';
 }
-
-type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
-
-/** Without the properties that are undefined. */
-const definedOf = <T extends object>(values: T): Defined<T> =>
-  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Defined<T>;

@@ -1,7 +1,7 @@
 import { render } from 'lit-html';
 import * as wire from '../feed/wire.js';
-import { board, isOld, rowsOf } from '../view/board.js';
-import { FEW } from '../view/entries.js';
+import { board, isOld } from '../view/board.js';
+import { entriesOf, FEW } from '../view/entries.js';
 import { queryOf, uiOf, viewOf, type Ui, type View } from '../view/ui.js';
 import { Action } from './action.js';
 import { addressOf, answerOf, byId, copyText } from './ask.js';
@@ -42,7 +42,7 @@ export class Page {
     });
     root.addEventListener('focusin', ({ target }) => {
       const index = Number((target as Element).closest('tr.entry')?.ariaRowIndex) - 2;
-      const key = this.rows()[index]?.key ?? this.view.active;
+      const key = entriesOf(this.view)[index]?.key ?? this.view.active;
       if (key === this.view.active) return;
       this.view.active = key;
       this.show();
@@ -85,12 +85,10 @@ export class Page {
     this.show();
   };
 
-  private readonly rows = () => rowsOf(this.view);
-
   private readonly show = (): void => {
     const { view } = this;
     const { state } = view;
-    const rows = this.rows();
+    const rows = entriesOf(this.view);
     // The time of the server: the clock of this machine may be wrong. It stands still while nothing is known: the age of a
     // lock that has ended meanwhile would look unusual.
     if (!isOld(view)) view.at = state.at + performance.now() - this.receivedAt;
@@ -173,7 +171,7 @@ export class Page {
   /** Moves the focus by so many rows. */
   private readonly move = (by: number): void => {
     const { view } = this;
-    const rows = this.rows();
+    const rows = entriesOf(this.view);
     const at = rows.findIndex(({ key }) => key === view.active);
     const index = Math.min(rows.length - 1, Math.max(0, at + by));
     view.active = rows[index]?.key ?? '';

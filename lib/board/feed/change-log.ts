@@ -13,13 +13,9 @@ export class ChangeLog {
   all: readonly BoardChange[] = [];
 
   add(...changes: readonly Omit<BoardChange, 'id'>[]): void {
-    const added = changes.map((change) => {
-      const isLong = change.text.length > LONGEST;
-      return {
-        ...change,
-        text: isLong ? `${change.text.slice(0, LONGEST)}…` : change.text,
-        id: ++this.lastId,
-      };
+    const added = changes.map(({ text, ...change }) => {
+      const shown = text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
+      return { ...change, text: shown, id: ++this.lastId };
     });
     this.all = [...this.all, ...added].slice(-MOST_CHANGES);
   }

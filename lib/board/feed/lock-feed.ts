@@ -8,9 +8,9 @@ import { type ServiceState, stateOf } from '../../module/service-state.js';
 import type { Stream } from '../http/connection.js';
 import type { ResolvedBoardOptions } from '../lock-board.options.js';
 import { ChangeLog } from './change-log.js';
-import { Deadlocks } from './deadlocks.js';
+import { deadlocksIn } from './deadlocks.js';
 import { changesBetween, differenceOf, holdsOnlyIn } from './difference.js';
-import { Elections } from './elections.js';
+import { withElections } from './elections.js';
 import { Groups } from './groups.js';
 import { pauseAfter } from './pause.js';
 import { type Snapshot, takeSnapshot } from './snapshot.js';
@@ -33,8 +33,6 @@ export class LockFeed {
   private readonly log = new ChangeLog();
   private readonly groups = new Groups();
   private readonly requests = new Seen();
-  private readonly deadlocks = new Deadlocks();
-  private readonly elections = new Elections();
   private readonly listening: Subscription;
   private snapshot: Snapshot | undefined;
   private shown: BoardState;
@@ -164,14 +162,14 @@ export class LockFeed {
 
   /** All that a look at the locks tells. @throws the error of the store */
   private async seen(state: ServiceState): Promise<Partial<BoardState>> {
-    const { groups, snapshot: before, elections, deadlocks } = this;
+    const { groups, snapshot: before, shown } = this;
     const groupOf = (name: string) => groups.groupOf(name);
     const snapshot = await takeSnapshot(state, this.options.limit, before, groupOf);
     const { at, more } = snapshot;
     // The event loop turns between the parts of the work, so that leases are renewed meanwhile.
     await turn();
-    const locks = await elections.told(state, [...snapshot.locks.values()], at);
-    await deadlocks.look(state, locks, at);
+    const locks = await withElections(state, [...snapshot.locks.values()], at, shown.locks);
+    const deadlocks = await deadlocksIn(state, locks, at, shown.deadlocks);
     if (before !== undefined && this.lookBegan - before.at < this.pause + GAP) {
       this.log.add(...changesBetween(before, snapshot));
       for (const { name, holder } of holdsOnlyIn(before, snapshot))
@@ -179,7 +177,7 @@ export class LockFeed {
     }
     this.snapshot = snapshot;
     await turn();
-    return { at, locks, more, groups: groups.all(), deadlocks: deadlocks.standing };
+    return { at, locks, more, groups: groups.all(), deadlocks };
   }
 
   /** Asked for now and then, and at each look while something is wrong. Never rejects. */

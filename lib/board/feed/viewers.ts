@@ -37,14 +37,14 @@ export class Viewers {
     if (viewer.closed || viewer.destroyed) return;
     viewer.once('close', () => {
       this.readAt.delete(viewer);
-      if (this.size === 0) this.stop();
+      if (this.size === 0) clearInterval(this.beating);
       left();
     });
     viewer.on('error', () => undefined);
     // A stream of HTTP/2 that a viewer resets does not close while there is something to be read.
     viewer.once('aborted', () => viewer.destroy());
+    if (this.size === 0) this.beating = setInterval(this.beat, BEAT).unref();
     this.readAt.set(viewer, now());
-    this.beating ??= setInterval(this.beat, BEAT).unref();
     this.send([viewer], stateEventOf(state));
     // The state is that of the last look. An update has the time.
     this.send([viewer], eventOf('update', JSON.stringify({ at: Date.now() })));
@@ -61,7 +61,7 @@ export class Viewers {
       viewer.destroy();
     }
     this.readAt.clear();
-    this.stop();
+    clearInterval(this.beating);
   }
 
   private readonly beat = (): void => {
@@ -70,11 +70,6 @@ export class Viewers {
       else if (now() - readAt > STUCK) viewer.destroy();
     this.tell({ at: Date.now() });
   };
-
-  private stop(): void {
-    clearInterval(this.beating);
-    this.beating = undefined;
-  }
 
   private send(viewers: Iterable<Stream>, event: Buffer): void {
     for (const viewer of viewers) this.queue.push([viewer, event]);

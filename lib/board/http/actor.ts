@@ -12,7 +12,7 @@ export async function actorOf(
   { actor: option }: ResolvedBoardOptions,
   request: BoardRequest,
 ): Promise<string> {
-  const actor: unknown = await option?.(request);
+  const actor: unknown = await option(request);
   if (actor === undefined || actor === null) return '';
   if (typeof actor === 'string' || typeof actor === 'number' || typeof actor === 'bigint')
     return String(actor).trim().slice(0, LONGEST);

@@ -1,7 +1,7 @@
 import { onOneLine } from '../../runtime/text.js';
 import { RENEWED_SHARE, type BoardGroup, type BoardLock, type BoardState, type Times } from '../feed/wire.js';
 import { groupBy } from '../group-by.js';
-import { byWait, countText, sinceOf, timeSince, waitOf } from './entries.js';
+import { byWait, countText, sumsOf } from './entries.js';
 import { shortText, timeText } from './times.js';
 
 /** Something unusual, in words, and what can be done. */
@@ -87,8 +87,7 @@ function lockAlert(
 ): (Omit<Alert, 'name'> & { readonly sort: string }) | undefined {
   const { holders, waiting, passed, kind } = lock;
   const title = onOneLine(lock.name);
-  const age = timeSince(sinceOf(lock), at);
-  const wait = timeSince(waitOf(lock), at);
+  const { oldest: age, longest: wait } = sumsOf([lock], at);
   const isWaitLong = group?.wait ? isFar(wait, group.wait) : (wait ?? 0) >= LONG_WAIT;
   const [first] = holders;
   const holder = first && holders.length === 1 ? onOneLine(first.label) : countText(holders.length, 'holder');

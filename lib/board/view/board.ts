@@ -2,12 +2,12 @@ import { onOneLine } from '../../runtime/text.js';
 import type { BoardProblem, BoardState } from '../feed/wire.js';
 import { attentionOf, type Alert } from './attention.js';
 import { actionDialog, helpDialog } from './dialogs.js';
-import { countText, entriesOf, sumsOf, waitingText, wantedOf } from './entries.js';
+import { countText, entriesOf, sumsOf, wantedOf } from './entries.js';
 import { markup, nothing, type Child, type Markup } from './markup.js';
 import { detailPanel, holderPanel, panels } from './panels.js';
 import { KINDS, lockTable } from './table.js';
 import { clockText, timeText, zoneText } from './times.js';
-import { hrefOf, type View } from './ui.js';
+import { hrefOf, queryOf, type View } from './ui.js';
 
 /** How many alerts are shown. */
 const MOST_ALERTS = 6;
@@ -18,9 +18,6 @@ const CONNECTIONS = {
   lost: 'Connection lost, trying again',
   refused: 'Refused, trying again',
 };
-
-/** The rows of a view, all of them. */
-export const rowsOf = (view: View) => entriesOf(wantedOf(view), view);
 
 /** What is shown was seen some time ago, and nothing newer is known. */
 export const isOld = ({ connection, state }: Pick<View, 'connection' | 'state'>): boolean =>
@@ -81,9 +78,10 @@ function attention(view: View): Markup {
   const { state, at } = view;
   const alerts = attentionOf(state, at);
   const { held, waiting, waited, oldest, longest } = sumsOf(state.locks, at);
+  const callers = countText(waiting, 'caller waits', 'callers wait');
   const facts = [
     `${countText(held, 'lock')}${state.more ? ' or more' : ''} held`,
-    waiting === 0 ? 'no caller waits' : waitingText(waiting, waited),
+    waiting === 0 ? 'no caller waits' : `${callers} for ${countText(waited, 'lock')}`,
     longest === undefined ? '' : `longest wait ${timeText(longest)}`,
     oldest === undefined ? '' : `oldest hold ${timeText(oldest)}`,
   ];
@@ -107,16 +105,13 @@ function calmText(view: View): string {
 
 function lockSection(view: View): Markup {
   const { state, ui, at, window, connection } = view;
-  const entries = rowsOf(view);
+  const entries = entriesOf(view);
   const wanted = wantedOf(view).length;
   const all = state.locks.length;
   const count = `${all.toLocaleString('en')}${state.more ? '+' : ''} ${all === 1 && !state.more ? 'lock' : 'locks'}`;
-  const hidden = Object.entries({ ...ui, q: '', kind: '', state: '' }).flatMap(([name, values]) =>
-    [values]
-      .flat()
-      .map((value: string) =>
-        value === '' ? nothing : markup`<input type="hidden" name="${name}" value="${value}">`,
-      ),
+  const others = new URLSearchParams(queryOf({ ...ui, q: '', kind: '', state: '' }, state));
+  const hidden = [...others].map(
+    ([name, value]) => markup`<input type="hidden" name="${name}" value="${value}">`,
   );
   return markup`
 <section id="locks" aria-label="Locks">

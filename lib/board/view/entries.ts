@@ -3,16 +3,17 @@ import type { BoardLock, BoardState } from '../feed/wire.js';
 import { groupBy } from '../group-by.js';
 import type { Ui, View } from './ui.js';
 
-/** A row: a group of several locks, or a lock. */
-export type Entry =
-  | { readonly key: string; readonly group: Group }
-  | { readonly key: string; readonly lock: BoardLock; readonly isInGroup: boolean };
-
-/** The locks of one group that are wanted, and their sums. */
-export interface Group {
+/** A row: several locks of one group that are wanted, or one lock. */
+export interface Entry {
+  readonly key: string;
+  /** Of the group, or of the lock. */
   readonly name: string;
+  readonly group: string;
   readonly locks: readonly BoardLock[];
-  readonly isOpen: boolean;
+  /** The locks of the group have rows of their own; undefined for one lock. */
+  readonly isOpen: boolean | undefined;
+  /** It is below the row of its group. */
+  readonly isInGroup: boolean;
 }
 
 /** So many locks are shown without their groups being opened. */
@@ -42,17 +43,23 @@ export function wantedOf({ state, ui }: View): BoardLock[] {
   });
 }
 
-/** The rows of these locks: by their groups, the one with the longest wait first. */
-export function entriesOf(wanted: readonly BoardLock[], { ui, few }: View): Entry[] {
+/** The rows of the locks that are looked for: by their groups, the one with the longest wait first. */
+export function entriesOf(view: View): Entry[] {
+  const { ui, few } = view;
+  const wanted = wantedOf(view);
   const { by, isReversed } = sortOf(ui);
   const direction = isReversed ? -1 : 1;
-  const sorted = [...wanted].sort((a, b) => direction * (COMPARE[by](a, b) || byName(a, b)));
+  const sorted = wanted.sort((a, b) => direction * (COMPARE[by](a, b) || byName(a, b)));
   // In the order of their first locks.
-  return [...groupBy(sorted, ({ group }) => group)].flatMap(([name, locks]) => {
-    const isOpen = (wanted.length <= few && !ui.shut.includes(name)) || ui.open.includes(name);
-    const rows = locks.map((lock) => ({ key: `lock ${lock.name}`, lock, isInGroup: locks.length > 1 }));
-    const head = { key: `group ${name}`, group: { name, locks, isOpen } };
-    return locks.length === 1 ? rows : [head, ...(isOpen ? rows : [])];
+  return [...groupBy(sorted, ({ group }) => group)].flatMap(([group, locks]) => {
+    const isOpen = (wanted.length <= few && !ui.shut.includes(group)) || ui.open.includes(group);
+    const isInGroup = locks.length > 1;
+    const rows = locks.map((lock) => {
+      const { name } = lock;
+      return { key: `lock ${name}`, name, group, locks: [lock], isOpen: undefined, isInGroup };
+    });
+    const head = { key: `group ${group}`, name: group, group, locks, isOpen, isInGroup: false };
+    return isInGroup ? [head, ...(isOpen ? rows : [])] : rows;
   });
 }
 
@@ -61,10 +68,10 @@ const byName = (a: BoardLock, b: BoardLock): number => (a.name < b.name ? -1 : a
 const LATEST = Number.MAX_SAFE_INTEGER;
 
 /** Since when its oldest holder has it; late if it has none, or that is not known. */
-export const sinceOf = ({ holders }: BoardLock): number =>
+const sinceOf = ({ holders }: BoardLock): number =>
   holders.reduce((first, { since }) => Math.min(first, since ?? LATEST), LATEST);
 /** Since when its first caller waits; late if none does. */
-export const waitOf = ({ waiting, waitingSince }: BoardLock): number =>
+const waitOf = ({ waiting, waitingSince }: BoardLock): number =>
   waiting > 0 ? (waitingSince ?? LATEST - 1) : LATEST;
 
 export const byWait = (a: BoardLock, b: BoardLock): number =>
@@ -77,10 +84,10 @@ const COMPARE: Readonly<Record<Sort, (a: BoardLock, b: BoardLock) => number>> = 
 };
 
 /** The time since a moment; undefined if there is none. */
-export const timeSince = (moment: number, at: number): number | undefined =>
+const timeSince = (moment: number, at: number): number | undefined =>
   moment >= LATEST - 1 ? undefined : Math.max(0, at - moment);
 
-/** Sums of locks, for a group or for all. */
+/** Sums of locks: of one, of a group or of all. */
 export function sumsOf(locks: readonly BoardLock[], at: number) {
   const waited = locks.filter(({ waiting }) => waiting > 0);
   const oldest = locks.reduce((first, lock) => Math.min(first, sinceOf(lock)), LATEST);
@@ -98,9 +105,5 @@ export function sumsOf(locks: readonly BoardLock[], at: number) {
 
 export const countText = (count: number, one: string, many = `${one}s`): string =>
   `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
-
-/** `3 callers wait for 2 locks` */
-export const waitingText = (waiting: number, waited: number): string =>
-  `${countText(waiting, 'caller waits', 'callers wait')} for ${countText(waited, 'lock')}`;
 
 export const groupOf = ({ groups }: BoardState, name: string) => groups.find((group) => group.name === name);

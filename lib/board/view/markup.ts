@@ -46,5 +46,8 @@ function textOf(value: Child | boolean): string {
 }
 
 /** A list whose elements keep their place in the page by their key. */
-export const each = <T>(items: readonly T[], _key: (item: T) => unknown, show: (item: T) => Markup): Child =>
-  items.map(show);
+export const each = <T>(
+  items: readonly T[],
+  _key: (item: T) => unknown,
+  show: (item: T, index: number) => Markup,
+): Child => items.map(show);

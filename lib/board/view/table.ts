@@ -1,16 +1,6 @@
 import { onOneLine } from '../../runtime/text.js';
 import type { BoardHolder, BoardLock, Times } from '../feed/wire.js';
-import {
-  countText,
-  groupOf,
-  sinceOf,
-  SORTS,
-  sortOf,
-  sumsOf,
-  timeSince,
-  type Entry,
-  type Group,
-} from './entries.js';
+import { countText, groupOf, SORTS, sortOf, sumsOf, type Entry } from './entries.js';
 import { each, markup, nothing, type Child, type Markup } from './markup.js';
 import { isoTime, shortText, timeText } from './times.js';
 import { hrefOf, type View } from './ui.js';
@@ -27,10 +17,9 @@ export function lockTable(entries: readonly Entry[], view: View): Markup {
   const { from, to, rowHeight } = view.window;
   const shown = entries.slice(from, to);
   const rows = each(
-    shown.map((entry, index) => ({ entry, index: from + index })),
-    ({ entry }) => entry.key,
-    ({ entry, index }) =>
-      'group' in entry ? groupRow(entry.group, index, view) : lockRow(entry, index, view),
+    shown,
+    ({ key }) => key,
+    (entry, index) => row(entry, from + index, view),
   );
   return markup`
 <table role="table" aria-label="Locks that are held or waited for" aria-rowcount="${entries.length + 1}">
@@ -60,53 +49,36 @@ function head(key: keyof typeof SORTS, view: View): Markup {
   }"><a class="sort" href="${href}">${SORTS[key]}</a></th>`;
 }
 
-/** Only one row can be reached by Tab if keys move between rows. */
-const tabOf = (key: string, { active }: View) =>
-  active === undefined ? nothing : active === key ? '0' : '-1';
-
-function groupRow({ name, locks, isOpen }: Group, index: number, view: View): Markup {
+/** A row of one lock, or of a group with the sums of its locks. */
+function row({ key, name, locks, group, isOpen, isInGroup }: Entry, index: number, view: View): Markup {
   const { state, ui, at } = view;
   const { held, fixed, holders, oldest, longest, waiting } = sumsOf(locks, at);
-  const times = groupOf(state, name);
-  const [open, shut] = [ui.open, ui.shut].map((list) => list.filter((one) => one !== name)) as [
-    string[],
-    string[],
-  ];
-  const href = hrefOf(view, isOpen ? { open, shut: [...shut, name] } : { open: [...open, name], shut });
+  const [lock] = isOpen === undefined ? locks : [];
+  const times = isInGroup ? undefined : groupOf(state, group);
+  // Only one row can be reached by Tab if keys move between rows.
+  const tab = view.active === undefined ? nothing : view.active === key ? '0' : '-1';
+  const isSeen = times?.isSeen;
+  const marks = [waiting > 0 && 'is-waited', isInGroup && 'is-inner', lock && name === ui.lock && 'is-open'];
   return markup`
-<tr class="entry group" role="row" aria-rowindex="${index + 2}">
-  <th class="name" scope="row" role="rowheader"><a href="${href}" aria-expanded="${isOpen ? 'true' : 'false'}" title="${onOneLine(name)}" tabindex="${tabOf(`group ${name}`, view)}">${onOneLine(name)}</a>
-    <span class="more">${countText(locks.length, 'lock')}${times?.rate ? `, ${times.rate.toLocaleString('en')} a minute` : ''}</span></th>
-  <td class="holder" role="cell">${countText(held, 'lock')} held<span class="more">by ${countText(holders, 'process', 'processes')}</span></td>
-  <td class="age" role="cell">${held > 0 ? time('longest ', oldest) : nothing}${usual(times?.hold, times?.isSeen)}</td>
-  <td class="lease" role="cell">${fixed > 0 ? `${String(fixed)} fixed` : nothing}</td>
+<tr class="${['entry', ...(lock ? ['lock', ...marks] : ['group'])].filter(Boolean).join(' ')}" role="row" aria-rowindex="${index + 2}">
+  <th class="name" scope="row" role="rowheader"><a href="${lock ? hrefOf(view, { lock: name }) : toggled(name, isOpen === true, view)}" aria-expanded="${isOpen === undefined ? nothing : String(isOpen)}" title="${onOneLine(name)}" tabindex="${tab}">${onOneLine(name)}</a>
+    <span class="more">${lock ? kindOf(lock) : `${countText(locks.length, 'lock')}${times?.rate ? `, ${times.rate.toLocaleString('en')} a minute` : ''}`}</span></th>
+  <td class="holder" role="cell">${lock ? holderLinks(lock.holders, tab, view) : markup`${countText(held, 'lock')} held<span class="more">by ${countText(holders, 'process', 'processes')}</span>`}</td>
+  <td class="age" role="cell">${held === 0 ? nothing : oldest === undefined ? 'unknown' : time(lock ? '' : 'longest ', oldest)}${usual(times?.hold, isSeen)}</td>
+  <td class="lease" role="cell">${lock ? lease(lock.holders, at) : fixed > 0 ? `${String(fixed)} fixed` : nothing}</td>
   <td class="wait" role="cell">${waiting > 0 ? markup`<b class="count">${waiting}</b>` : nothing}${time('', longest)}${usual(times?.wait)}</td>
-  <td class="token" role="cell"></td>
+  <td class="token" role="cell">${lock && lock.token > 0 ? lock.token : nothing}</td>
 </tr>`;
 }
 
-function lockRow(
-  { key, lock, isInGroup }: Extract<Entry, { lock: BoardLock }>,
-  index: number,
-  view: View,
-): Markup {
-  const { state, ui, at } = view;
-  const { name, kind, holders, waiting, waitingSince, token, group } = lock;
-  const isHeld = holders.length > 0;
-  const age = timeSince(sinceOf(lock), at);
-  const times = isInGroup ? undefined : groupOf(state, group);
-  const marks = [waiting > 0 && 'is-waited', isInGroup && 'is-inner', name === ui.lock && 'is-open'];
-  const wait = waiting > 0 && waitingSince !== null ? at - waitingSince : undefined;
-  return markup`
-<tr class="${['entry lock', ...marks].filter(Boolean).join(' ')}" role="row" aria-rowindex="${index + 2}">
-  <th class="name" scope="row" role="rowheader"><a href="${hrefOf(view, { lock: name })}" title="${onOneLine(name)}" tabindex="${tabOf(key, view)}">${onOneLine(name)}</a>
-    <span class="more">${kind === 'election' ? markup`<span class="mark">election</span>` : KINDS[kind]}</span></th>
-  <td class="holder" role="cell">${holderLinks(holders, tabOf(key, view), view)}</td>
-  <td class="age" role="cell">${!isHeld ? nothing : age === undefined ? 'unknown' : time('', age)}${usual(times?.hold, times?.isSeen)}</td>
-  <td class="lease" role="cell">${isHeld ? lease(holders, at) : nothing}</td>
-  <td class="wait" role="cell">${waiting > 0 ? markup`<b class="count">${waiting}</b>` : nothing}${time('', wait)}${usual(times?.wait)}</td>
-  <td class="token" role="cell">${token > 0 ? token : nothing}</td>
-</tr>`;
+const kindOf = ({ kind }: BoardLock): Child =>
+  kind === 'election' ? markup`<span class="mark">election</span>` : KINDS[kind];
+
+/** The address of the page with the group open, or shut. */
+function toggled(group: string, isOpen: boolean, view: View): string {
+  const without = (groups: readonly string[]) => groups.filter((one) => one !== group);
+  const [open, shut] = [without(view.ui.open), without(view.ui.shut)];
+  return hrefOf(view, isOpen ? { open, shut: [...shut, group] } : { open: [...open, group], shut });
 }
 
 function holderLinks([first, ...others]: readonly BoardHolder[], tab: Child, view: View): Child {
@@ -127,6 +99,7 @@ const usual = (times: Times | null | undefined, isSeen = false): Child =>
 
 /** The first lease that ends: a bar that runs out if nothing renews it. */
 function lease(holders: readonly BoardHolder[], at: number): Child {
+  if (holders.length === 0) return nothing;
   const fixed = holders.filter((holder) => holder.fixed).sort((a, b) => (a.until ?? 0) - (b.until ?? 0))[0];
   if (fixed === undefined || fixed.until === null)
     return holders.every(({ until }) => until === null)
