@@ -4,7 +4,7 @@ import type { LockService } from '../module/lock-service.js';
 import { unguardedBoardWarning } from '../module/options-warnings.js';
 import { stateOf } from '../module/service-state.js';
 import { serviceOf } from '../nest/service/service-of.js';
-import { Details } from './feed/detail.js';
+import { detailsOf } from './feed/detail.js';
 import { outageOf } from '../api/outage.js';
 import { LockFeed } from './feed/lock-feed.js';
 import { urlOf, type BoardRequest } from './http/request.js';
@@ -16,7 +16,7 @@ import type { ResolvedBoardOptions } from './lock-board.options.js';
 export interface BoardInstance {
   readonly service: LockService;
   readonly feed: LockFeed;
-  readonly details: Details;
+  readonly detailOf: ReturnType<typeof detailsOf>;
 }
 
 /** The LockServices that one board shows. */
@@ -37,7 +37,7 @@ export class Board implements OnModuleInit, BeforeApplicationShutdown {
     for (const name of this.options.instances) {
       const service = serviceOf(this.modules, name === 'default' ? undefined : name);
       const feed = new LockFeed(service, name, this.options);
-      this.byName.set(name, { service, feed, details: new Details(service) });
+      this.byName.set(name, { service, feed, detailOf: detailsOf(service) });
       if (this.isOpen) stateOf(service)?.bootWarnings.set('board', unguardedBoardWarning(this.options.path));
     }
   }

@@ -27,27 +27,22 @@ export class LockBoardController {
 
   @Get()
   async page(@Req() request: BoardRequest, @Res() response: BoardResponse): Promise<void> {
-    const { feed, details } = this.board.instance(request);
+    const { feed, detailOf } = this.board.instance(request);
     const query = urlOf(request).searchParams;
     const lock = query.get('lock');
     // Together: a store that does not answer lets each of them wait.
     const [state, detail] = await Promise.all([
       feed.state(),
-      lock === null ? undefined : details.of(lock).catch(() => undefined),
+      lock === null ? undefined : detailOf(lock).catch(() => undefined),
     ]);
     await this.board.turn();
-    const page = pageOf({ base: baseOf(request), version: assetVersion, state, query, detail });
-    this.board.send(response, 'text/html', page);
+    this.board.send(response, 'text/html', pageOf(state, baseOf(request), query, detail));
   }
 
-  @Get('board.css')
-  style(@Req() request: BoardRequest, @Res() response: BoardResponse): void {
-    this.board.send(response, 'text/css', style, cachingOf(request));
-  }
-
-  @Get('board.js')
-  script(@Req() request: BoardRequest, @Res() response: BoardResponse): void {
-    this.board.send(response, 'text/javascript', script, cachingOf(request));
+  @Get(['board.css', 'board.js'])
+  file(@Req() request: BoardRequest, @Res() response: BoardResponse): void {
+    const [type, text] = /css\/?$/.test(urlOf(request).pathname) ? ['css', style] : ['javascript', script];
+    this.board.send(response, `text/${type}`, text, cachingOf(request));
   }
 
   @Get('state')
@@ -57,9 +52,9 @@ export class LockBoardController {
 
   @Get('lock')
   async lock(@Req() request: BoardRequest, @Res() response: BoardResponse): Promise<void> {
-    const { details } = this.board.instance(request);
+    const { detailOf } = this.board.instance(request);
     const name = urlOf(request).searchParams.get('name') ?? '';
-    await this.board.answer(response, () => details.of(name));
+    await this.board.answer(response, () => detailOf(name));
   }
 
   @Get('events')

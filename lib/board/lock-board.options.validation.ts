@@ -29,12 +29,8 @@ export function resolveBoardOptions(options: LockBoardOptions): ResolvedBoardOpt
   const { actor = () => null, limit = 1_000, maxViewers = 100, interval: pause = 1_000 } = options;
   const segments = typeof path === 'string' ? path.replace(/^\/|\/$/g, '').split('/') : [''];
   const isPath = segments.every((text) => SEGMENT.test(text) && text !== '.' && text !== '..');
-  assert(
-    isPath,
-    'path',
-    path,
-    'must be a path below the root, such as locks, of letters, digits and . _ ~ @ -',
-  );
+  const below = 'must be a path below the root, such as locks, of letters, digits and . _ ~ @ -';
+  assert(isPath, 'path', path, below);
   assert(typeof readOnly === 'boolean', 'readOnly', readOnly, 'must be true or false');
   const isList = Array.isArray(instances) && instances.length > 0 && instances.every(isName);
   const areInstances = isList && new Set(instances).size === instances.length;

@@ -1,13 +1,7 @@
 import { switchTheme } from './theme.js';
 
-interface Commands {
-  readonly move: (by: number) => void;
-  readonly close: () => void;
-  readonly clearSearch: () => void;
-}
-
 /** Keys that work outside of text fields. */
-export function listenToKeys({ move, close, clearSearch }: Commands): void {
+export function listenToKeys(move: (by: number) => void, close: () => void, clearSearch: () => void): void {
   const steps: Readonly<Record<string, number>> = {
     ArrowDown: 1,
     ArrowUp: -1,

@@ -50,15 +50,12 @@ export class Page {
     for (const type of ['scroll', 'resize'])
       window.addEventListener(type, () => requestAnimationFrame(this.show));
     document.addEventListener('visibilitychange', () => void this.ask());
-    listenToKeys({
-      move: this.move,
-      close: () => {
-        this.go(this.view.ui.lock === '' ? { holder: '' } : { lock: '' });
-      },
-      clearSearch: () => {
-        this.go({ q: '' });
-        this.move(0);
-      },
+    const close = () => {
+      this.go(this.view.ui.lock === '' ? { holder: '' } : { lock: '' });
+    };
+    listenToKeys(this.move, close, () => {
+      this.go({ q: '' });
+      this.move(0);
     });
     setInterval(this.show, AGAIN);
     connect(addressOf('events', { instance: this.view.state.instance }), {

@@ -1,4 +1,3 @@
-import { setImmediate as turn } from 'node:timers/promises';
 import type { Subscription } from 'rxjs';
 import { outageOf } from '../../api/outage.js';
 import { idleTimerAt, now } from '../../client/holding/deadline.js';
@@ -13,6 +12,7 @@ import { changesBetween, differenceOf, holdsOnlyIn } from './difference.js';
 import { withElections } from './elections.js';
 import { Groups } from './groups.js';
 import { pauseAfter } from './pause.js';
+import { Slices } from './slices.js';
 import { type Snapshot, takeSnapshot } from './snapshot.js';
 import { Viewers } from './viewers.js';
 import type { BoardState } from './wire.js';
@@ -166,17 +166,17 @@ export class LockFeed {
     const groupOf = (name: string) => groups.groupOf(name);
     const snapshot = await takeSnapshot(state, this.options.limit, before, groupOf);
     const { at, more } = snapshot;
-    // The event loop turns between the parts of the work, so that leases are renewed meanwhile.
-    await turn();
+    const slices = new Slices();
     const locks = await withElections(state, [...snapshot.locks.values()], at, shown.locks);
     const deadlocks = await deadlocksIn(state, locks, at, shown.deadlocks);
+    await slices.next();
     if (before !== undefined && this.lookBegan - before.at < this.pause + GAP) {
       this.log.add(...changesBetween(before, snapshot));
       for (const { name, holder } of holdsOnlyIn(before, snapshot))
         if (holder.since !== null) groups.sawEnd(name, (before.at + at) / 2 - holder.since);
     }
     this.snapshot = snapshot;
-    await turn();
+    await slices.next();
     return { at, locks, more, groups: groups.all(), deadlocks };
   }
 

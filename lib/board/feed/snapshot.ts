@@ -5,6 +5,7 @@ import { now } from '../../client/holding/deadline.js';
 import { LockList, type SeenLock } from '../../locks/listing/lock-list.js';
 import type { ServiceState } from '../../module/service-state.js';
 import { oncePer } from '../once-per.js';
+import { Slices } from './slices.js';
 import { RENEWED_SHARE, type BoardHolder, type BoardLock } from './wire.js';
 
 /** The locks of one look at the store. */
@@ -60,7 +61,9 @@ export async function takeSnapshot(
   const waited = shown.filter(({ name, queue }) => queue.length > 0 || local.has(name));
   const told = waited.map(async (lock) => [lock.name, await waitersOf(lock, client, local)] as const);
   const waiters = new Map(await Promise.all(told));
+  const slices = new Slices();
   for (const lock of shown) {
+    await slices.next();
     const { name, kind, fencingToken: token } = lock;
     const holders = lock.holders.map(({ owner, ...hold }) => {
       // A lock that is kept after its release still has the hold that was released.

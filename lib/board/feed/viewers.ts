@@ -1,19 +1,23 @@
 import { now } from '../../client/holding/deadline.js';
 import { endConnectionAfter, type Stream } from '../http/connection.js';
 import { oncePer } from '../once-per.js';
+import { Slices } from './slices.js';
 import type { BoardState, BoardUpdate } from './wire.js';
 
 /** How often viewers get something, ms, so that a connection that is gone is noticed on both ends. */
 const BEAT = 5_000;
 /** A viewer that has left something unread for so many ms is gone, even if its connection is open. */
 const STUCK = 30_000;
-/** How long viewers are written to in one turn of the event loop, ms: leases are renewed between two turns. */
-const SLICE = 5;
 
 /** The state as JSON, which is made once for all that ask. It may stand in HTML: no tag begins in it. */
 export const textOf = oncePer((state: BoardState) =>
   JSON.stringify(state).replaceAll('<', String.raw`\u003c`),
 );
+
+const tick = () =>
+  new Promise<void>((resolve) => {
+    process.nextTick(resolve);
+  });
 
 const eventOf = (type: 'state' | 'update', json: string): Buffer =>
   Buffer.from(`event: ${type}\ndata: ${json}\n\n`);
@@ -25,7 +29,7 @@ export class Viewers {
   private readonly readAt = new Map<Stream, number>();
   private readonly queue: (readonly [Stream, Buffer])[] = [];
   private beating: NodeJS.Timeout | undefined;
-  private sending: NodeJS.Immediate | undefined;
+  private isSending = false;
 
   get size(): number {
     return this.readAt.size;
@@ -73,15 +77,19 @@ export class Viewers {
 
   private send(viewers: Iterable<Stream>, event: Buffer): void {
     for (const viewer of viewers) this.queue.push([viewer, event]);
-    this.sending ??= setImmediate(this.sendSlice);
+    if (!this.isSending) void this.sendAll();
   }
 
-  private readonly sendSlice = (): void => {
-    const end = now() + SLICE;
-    while (this.queue.length > 0 && now() < end) {
-      const [viewer, event] = this.queue.shift() ?? [];
-      if (viewer?.destroyed === false) viewer.write(event);
+  private async sendAll(): Promise<void> {
+    this.isSending = true;
+    const slices = new Slices();
+    for (let next = this.queue.shift(); next !== undefined; next = this.queue.shift()) {
+      const [viewer, event] = next;
+      if (!viewer.destroyed) viewer.write(event);
+      // A connection passes on what it was given when the next tick begins: the time of that counts, too.
+      await tick();
+      await slices.next();
     }
-    this.sending = this.queue.length > 0 ? setImmediate(this.sendSlice) : undefined;
-  };
+    this.isSending = false;
+  }
 }

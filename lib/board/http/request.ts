@@ -4,7 +4,7 @@ export interface BoardRequest {
   readonly url: string;
   /** As it came: Express cuts `url` in a mounted router. */
   readonly originalUrl?: string;
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly headers: Readonly<Record<string, string | undefined>>;
   readonly body?: unknown;
 }
 
@@ -18,10 +18,4 @@ export const urlOf = (request: BoardRequest): URL =>
 export function baseOf(request: BoardRequest): string {
   const last = /[^/]*$/.exec(urlOf(request).pathname)?.[0] ?? '';
   return last === '' ? './' : `./${last}/`;
-}
-
-/** One header; the first of several. */
-export function headerOf({ headers }: BoardRequest, name: string): string | undefined {
-  const value = headers[name];
-  return Array.isArray(value) ? value[0] : value;
 }

@@ -32,14 +32,8 @@ const nodeItem = (health: NodeHealth): Markup => {
   ${error === undefined ? nothing : markup`<span class="error">${onOneLine(error)}</span>`}</li>`;
 };
 
-function notesOf({
-  version,
-  role,
-  replicas = [],
-  subscriber,
-  evictionPolicy,
-  quarantine,
-}: NodeHealth): string {
+function notesOf(health: NodeHealth): string {
+  const { version, role, replicas = [], subscriber, evictionPolicy, quarantine } = health;
   const behind = replicas.filter(({ online }) => !online).length;
   const notes = [
     ...[version, role, replicas.length > 0 && countText(replicas.length, 'replica')],

@@ -60,10 +60,9 @@ export const viewOf = (state: BoardState, query: URLSearchParams): View => ({
 /** The address of the page that shows this. */
 export function queryOf(ui: Ui, { instances }: Pick<BoardState, 'instances'>): string {
   const query = new URLSearchParams();
-  for (const field of TEXTS)
-    if (ui[field] !== '' && !(field === 'instance' && ui.instance === instances[0]))
-      query.set(field, ui[field]);
-  for (const field of LISTS) for (const value of ui[field]) query.append(field, value);
+  const instance = ui.instance === instances[0] ? '' : ui.instance;
+  for (const [field, values] of Object.entries({ ...ui, instance }))
+    for (const value of [values].flat()) if (value !== '') query.append(field, value);
   return `?${query.toString()}`;
 }
 
