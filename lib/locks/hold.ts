@@ -15,7 +15,7 @@ import type { LeaseShare } from './held-lease.js';
 import { watchOutliving } from './lease-reports.js';
 import { orderGroup } from './order.js';
 
-const NONE: readonly LeaseShare[] = [];
+const NONE: LeaseShare[] = [];
 
 /**
  * The use of a tenure by one owner, from its acquisition to its last release. Nested acquisitions of one scope share
@@ -25,8 +25,8 @@ export class Hold implements TenureUser, ScopedHold {
   /** The owner's own token, although each hand-off of the tenure increases the token. */
   readonly fencingToken: number;
   loss: LockLostError | undefined;
-  /** The leases that have not been released, the first one first, which later ones have re-entered. */
-  leases: readonly LeaseShare[] = NONE;
+  /** Changed in place: a callback may re-enter its lock thousands of times at once. */
+  private members = NONE;
   /** Set if another holder handed the lock directly to this one. */
   readonly handedOver: 'local' | 'fleet' | undefined;
   private endedAt: number | undefined;
@@ -86,6 +86,11 @@ export class Hold implements TenureUser, ScopedHold {
   /** ms until now, or until the end of the hold. */
   get heldFor(): number {
     return (this.endedAt ?? now()) - this.since;
+  }
+
+  /** The leases that have not been released, the first one first, which later ones have re-entered. */
+  get leases(): readonly LeaseShare[] {
+    return this.members;
   }
 
   get name(): string {
@@ -173,8 +178,9 @@ export class Hold implements TenureUser, ScopedHold {
 
   /** Adds a lease. */
   join(lease: LeaseShare): void {
-    // A new array has room for its leases only, and most holds have one lease.
-    this.leases = [...this.leases, lease];
+    // A new array has room for one lease only, and most holds have one.
+    if (this.members.length === 0) this.members = [lease];
+    else this.members.push(lease);
   }
 
   /** @throws LockConfigError if `maxHoldTime` ends the hold before a lease of that length */
@@ -234,7 +240,7 @@ export class Hold implements TenureUser, ScopedHold {
     const isShared = lease === this.leases[0];
     this.depart(lease, at);
     if (this.count > 0) {
-      if (isShared) watchOutliving(this, lease, this.leases);
+      if (isShared) watchOutliving(this, lease, [...this.leases]);
       this.shorten();
       this.client.onLeft?.();
       return Promise.resolve();
@@ -249,7 +255,8 @@ export class Hold implements TenureUser, ScopedHold {
   depart(lease: LeaseShare, at: number): void {
     const { keepUntil } = lease;
     if (keepUntil > (this.keepUntil ?? -Infinity)) this.keepUntil = keepUntil;
-    this.leases = this.leases.filter((other) => other !== lease);
+    const index = this.members.indexOf(lease);
+    if (index >= 0) this.members.splice(index, 1);
     if (this.count === 0) this.endedAt ??= at;
   }
 
