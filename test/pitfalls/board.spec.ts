@@ -71,6 +71,7 @@ describe('The board (pitfall 88)', () => {
     jest.advanceTimersByTime(25_000);
     expect(feed.watched).toBe(1);
     jest.advanceTimersByTime(15_000);
-    await until(() => feed.watched === 0);
+    jest.useRealTimers();
+    await until(() => feed.watched === 0, 4_000);
   });
 });
