@@ -14,7 +14,7 @@ export const namesOf = (members: readonly Member[]): string =>
  * The greatest numbers of some charters. `allowed` counts if at least `voices` charters contain it.
  * @returns undefined without a charter
  */
-export function numbersOf(charters: readonly Charter[], voices = 1): Numbers | undefined {
+export function numbersOf(charters: readonly Numbers[], voices = 1): Numbers | undefined {
   const [first] = charters;
   if (first === undefined) return undefined;
   const allowed = charters.map((charter) => charter.allowed).sort((a, b) => b - a);
@@ -22,31 +22,19 @@ export function numbersOf(charters: readonly Charter[], voices = 1): Numbers | u
   return { id: first.id, longest, allowed: allowed[voices - 1] ?? 0 };
 }
 
-/** The reason why the charters do not belong to one quorum with these members. Undefined if they do. */
-export function conflictOf(
-  charters: readonly (readonly [node: string, charter: Charter])[],
+/**
+ * The reason to refuse a set of members that differs from the set of a charter.
+ * @param node has that charter, or none if it `isEmpty`
+ */
+export const conflictWith = (
+  { size, names }: Charter,
   members: readonly Member[],
-  id: string | undefined,
-): string | undefined {
-  const own = namesOf(members);
-  const strange = charters.find(
-    ([, charter]) => charter.size !== members.length || charter.id !== (id ?? charters[0]?.[1].id),
-  );
-  if (strange === undefined) return undefined;
-  const [node, { size, names }] = strange;
-  return (
-    `are ${String(members.length)} nodes (${own}), but ${node} has the charter of a quorum of ${String(size)} ` +
-    `(${names.join(', or ')}); ${CURE}`
-  );
-}
-
-/** The reason to refuse a member without a charter, in a quorum that knows its members by other names. */
-export const strangerOf = (node: string, known: Charter, members: readonly Member[]): string =>
-  `are ${String(members.length)} nodes (${namesOf(members)}), but the charter of the quorum names ${known.names.join(', or ')}, and ` +
-  `${node} has no charter; ${CURE}`;
-
-const CURE =
-  'let all services name the same nodes, or change the set as docs/guide/topologies/redlock.md says under "Change the nodes"';
+  node: string,
+  isEmpty: boolean,
+): string =>
+  `are ${String(members.length)} nodes (${namesOf(members)}), but ${node} has ${isEmpty ? 'no' : 'the'} charter of a quorum of ` +
+  `${String(size)} (${names.join(', or ')}); let all services name the same nodes, or change the set as ` +
+  'docs/guide/topologies/redlock.md says under "Change the nodes"';
 
 /** ms for which a majority of the members must have known a run before it may get a vote. */
 export const quarantineFor = (longest: number): number => longest * 1.01 + 2;

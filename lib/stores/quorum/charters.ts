@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
-import { now } from '../../runtime/clock.js';
 import { LockConfigError, type LockUnavailableError } from '../../api/errors.js';
 import { isLockUnavailableError } from '../../api/error-guards.js';
+import { now } from '../../runtime/clock.js';
 import { monotonicTime } from '../../runtime/runtime.js';
-import { ANSWER_TIME, askAll } from './ask-all.js';
-import { conflictOf, namesOf, type Numbers, numbersOf, quarantineFor, strangerOf } from './charter.js';
-import { type Charter, type Identity, type Member, quorumOf } from './member.js';
+import { type Membership, gather, valuesOf } from './ballot.js';
+import { conflictWith, namesOf, type Numbers, numbersOf, quarantineFor } from './charter.js';
+import { type Amendment, type Charter, type Identity, type Member, quorumOf } from './member.js';
 
 /** The last report of a member's server. */
 interface Standing extends Omit<Identity, 'time'> {
@@ -23,7 +23,10 @@ const LONGEST_PAUSE = 1_000;
 export class Charters {
   /** ms; the longest hold that all members have acknowledged, which no hold may exceed. 0 if unknown. */
   allowed = 0;
+  private readonly members: readonly Member[];
   private readonly standings: (Standing | undefined)[];
+  /** The connection generations that this process has tried to read. */
+  private readonly tried: number[] = [];
   /** The permanent error, if any, that keeps this process from a member's charter. */
   private readonly withheld: (LockUnavailableError | undefined)[] = [];
   /** The moment from which each vote should count, by the members' last answers. */
@@ -41,19 +44,16 @@ export class Charters {
    * has lost it.
    */
   private isIntroduced = false;
-  private readonly looking = new Map<number, Promise<unknown>>();
   private surveying: Promise<void> | undefined;
   private nextSurvey = 0;
   private pause = SHORTEST_PAUSE;
 
-  constructor(
-    private readonly members: readonly Member[],
-    /** The lease time of the module, ms. */
-    private readonly leaseTime: number,
-  ) {
-    this.standings = members.map(() => undefined);
-    this.votesFrom = members.map(() => 0);
-    this.names = namesOf(members);
+  /** @param quorum with the lease time of the module, ms */
+  constructor(private readonly quorum: Membership & { readonly leaseTime: number }) {
+    this.members = quorum.members;
+    this.standings = this.members.map(() => undefined);
+    this.votesFrom = this.members.map(() => 0);
+    this.names = namesOf(this.members);
   }
 
   /** The error if the members belong to another quorum. */
@@ -75,46 +75,42 @@ export class Charters {
   }
 
   /** Whether the vote counts that a member gives over its present connection. */
+  votes(index: number): boolean {
+    const { runId, charter } = this.current(index) ?? {};
+    return runId !== undefined && charter?.run === runId && this.refusal === undefined;
+  }
+
+  /** The same, after a look at a member without a vote. */
   async mayVote(index: number): Promise<boolean> {
-    if (this.current(index) === undefined) await this.look(index);
-    if (!this.votes(index)) await this.survey();
+    // A survey under way may have begun before the member's connection was made.
+    for (let surveys = 0; surveys < 2 && !this.votes(index); surveys++) await this.survey();
     return this.votes(index);
   }
 
   /** ms until the member's vote counts; undefined if its run is unknown. */
   quarantineOf(index: number): number | undefined {
+    if (this.withheldBy(index) !== undefined) return Infinity;
     const standing = this.current(index);
-    if (standing === undefined) return this.withheld[index] === undefined ? undefined : Infinity;
-    if (this.votes(index)) return 0;
+    if (standing === undefined || this.votes(index)) return standing && 0;
     if (standing.runId === undefined) return Infinity;
     return Math.max(1, (this.votesFrom[index] ?? 0) - monotonicTime());
   }
 
   /** The reason why a member never votes: its user has no right to the charter. */
-  withheldBy(index: number): Error | undefined {
-    return this.refusalOf(index)?.cause as Error | undefined;
-  }
-
-  /** The same reason as an answer to an acquisition. */
-  refusalOf(index: number): LockUnavailableError | undefined {
+  withheldBy(index: number): LockUnavailableError | undefined {
     return this.current(index) === undefined ? this.withheld[index] : undefined;
   }
 
-  /** Reads one member's report, even if there is an earlier one. */
-  async look(index: number): Promise<void> {
-    let looking = this.looking.get(index);
-    if (looking === undefined) {
-      looking = this.identify(index)
-        .catch(() => undefined)
-        .finally(() => this.looking.delete(index));
-      this.looking.set(index, looking);
-    }
-    await looking;
-  }
-
-  /** Reads the reports of all members, and helps members without a vote to get one. Limits its own frequency. */
-  async survey(): Promise<void> {
-    if (this.surveying === undefined && monotonicTime() < this.nextSurvey) return;
+  /**
+   * Reads the reports of all members, and helps members without a vote to get one.
+   * @param isRepeated whether to read reports again a moment after the last survey
+   */
+  async survey(isRepeated = false): Promise<void> {
+    const isRead = this.members.every(
+      (member, index) => member.isDown || this.tried[index] === member.generation,
+    );
+    const isSoon = isRead && !isRepeated && monotonicTime() < this.nextSurvey;
+    if (this.surveying === undefined && isSoon) return;
     this.surveying ??= this.doSurvey().finally(() => {
       this.surveying = undefined;
       const time = monotonicTime();
@@ -131,21 +127,23 @@ export class Charters {
     return standing?.generation === this.members[index]?.generation ? standing : undefined;
   }
 
-  private votes(index: number): boolean {
-    const standing = this.current(index);
-    if (standing?.runId === undefined || this.refusal !== undefined) return false;
-    return standing.charter?.run === standing.runId;
-  }
-
   private get told(): readonly Charter[] {
     return this.members.flatMap((_, index) => this.current(index)?.charter ?? []);
   }
 
+  /** Asks all members that are not down. */
+  private ask<T>(ask: (member: Member, index: number) => Promise<T>) {
+    return gather(this.quorum, (member, index) => (member.isDown ? undefined : ask(member, index)));
+  }
+
+  private readAll() {
+    return this.ask((member, index) => this.read(member, index));
+  }
+
   /** @throws the member's error, or an error if the connection was lost meanwhile */
-  private async identify(index: number): Promise<void> {
-    const member = this.members[index];
-    if (member === undefined) return;
+  private async read(member: Member, index: number): Promise<void> {
     const { generation } = member;
+    this.tried[index] = generation;
     const { time, ...told } = await member.identify().catch((error: unknown) => {
       this.withheld[index] = isLockUnavailableError(error) && error.permanent ? error : undefined;
       throw error;
@@ -154,31 +152,33 @@ export class Charters {
     if (member.generation !== generation) throw new Error('the connection was lost meanwhile');
     if (this.standings[index]?.runId !== told.runId) {
       this.pause = SHORTEST_PAUSE;
-      this.nextSurvey = 0;
-      this.votesFrom[index] = monotonicTime() + quarantineFor(this.numbers?.longest ?? this.leaseTime);
+      this.votesFrom[index] = monotonicTime() + quarantineFor(this.numbers?.longest ?? this.quorum.leaseTime);
     }
     this.standings[index] = { ...told, generation, clock: time - now() };
-    this.learned();
+    this.learn();
   }
 
-  private learned(): void {
-    const { members } = this;
-    const chartered = members.flatMap((member, index) => {
+  private learn(): void {
+    const { members, told } = this;
+    const id = this.remembered?.id ?? told[0]?.id;
+    const strange = members.findIndex((_, index) => {
       const charter = this.current(index)?.charter;
-      return charter === undefined ? [] : [[member.node, charter] as const];
+      return charter !== undefined && (charter.size !== members.length || charter.id !== id);
     });
-    const conflict = conflictOf(chartered, members, this.remembered?.id);
-    if (conflict !== undefined) this.refusal = conflict;
-    else if (chartered.length === members.length) this.refusal = undefined;
+    this.refuse(strange, this.current(strange)?.charter, false);
+    if (strange < 0 && told.length === members.length) this.refusal = undefined;
     const { numbers } = this;
     if (this.refusal !== undefined || numbers === undefined) return;
     this.allowed = Math.max(this.allowed, numbers.allowed);
     if (!members.some((_, index) => this.votes(index))) return;
     this.remembered = { ...numbers, longest: Math.max(numbers.longest, this.remembered?.longest ?? 0) };
-    if (this.isIntroduced || !this.isWhole) return;
-    this.isIntroduced = true;
-    const { told, names } = this;
-    if (!told.every((charter) => charter.names.includes(names))) void this.amendAll({ ...numbers, names });
+    if (!this.isIntroduced && this.isWhole) this.introduce(numbers);
+  }
+
+  private refuse(index: number, charter: Charter | undefined, isEmpty: boolean): void {
+    const node = this.members[index]?.node;
+    if (node !== undefined && charter !== undefined)
+      this.refusal = conflictWith(charter, this.members, node, isEmpty);
   }
 
   /** Whether all members are different servers, and each has a charter of the quorum. */
@@ -187,31 +187,30 @@ export class Charters {
     return this.told.length === this.members.length && runs.size === this.members.length;
   }
 
+  /** Adds the names to the charters, so that this service may restore a charter after its next start, too. */
+  private introduce(numbers: Numbers): void {
+    this.isIntroduced = true;
+    if (this.told.every((charter) => charter.names.includes(this.names))) return;
+    void this.ask((member) => member.amend(this.amendment(numbers)));
+  }
+
   /** Whether an empty member that this service reaches is a member of the quorum. */
   private get isKnown(): boolean {
-    const { told: charters, names } = this;
-    return (
-      this.isIntroduced || charters.length === 0 || charters.some((charter) => charter.names.includes(names))
-    );
+    const { told } = this;
+    return this.isIntroduced || told.length === 0 || told.some(({ names }) => names.includes(this.names));
   }
 
-  private get amendment() {
-    return { size: this.members.length, names: this.isKnown ? this.names : undefined };
-  }
-
-  private async amendAll(numbers: Numbers & { names?: string }): Promise<void> {
-    await askAll(this.members, (member) => member.amend({ ...this.amendment, ...numbers }), ANSWER_TIME);
+  private amendment(numbers: Numbers): Amendment {
+    return { size: this.members.length, names: this.isKnown ? this.names : undefined, ...numbers };
   }
 
   private async doSurvey(): Promise<void> {
-    const { members } = this;
-    const round = () => askAll(members, (_, index) => this.identify(index), ANSWER_TIME);
-    await round();
+    const indexes = [...this.members.keys()];
+    await this.readAll();
     const first = [...this.standings];
-    if (members.every((_, index) => this.votes(index))) return;
+    if (indexes.every((index) => this.votes(index))) return;
     // The second report of a member with a vote is newer than every run that the first round has found.
-    await round();
-    const indexes = [...members.keys()];
+    await this.readAll();
     const present = indexes.filter((index) => {
       const standing = this.current(index);
       return standing !== first[index] && standing?.generation === first[index]?.generation;
@@ -221,55 +220,48 @@ export class Charters {
       return charter !== undefined && [charter.run, charter.quarantined].includes(runId);
     };
     const isInService = this.remembered !== undefined || indexes.some(isOfThisRun);
-    this.refusal ??= this.strangerAmong(present);
+    if (this.refusal === undefined && !this.isKnown) {
+      const empty = present.find((index) => this.current(index)?.charter === undefined);
+      this.refuse(empty ?? -1, this.told[0], true);
+    }
     if (this.refusal !== undefined) return;
-    if (!isInService && present.length === members.length && (await this.found())) return;
-    const numbers = this.numbersFrom(
-      present.filter((index) => this.votes(index)),
-      isInService,
-    );
+    if (!isInService && present.length === indexes.length && (await this.found())) return;
+    const voting = present.filter((index) => this.votes(index));
+    const told = numbersOf(voting.flatMap((index) => this.current(index)?.charter ?? []));
+    const numbers = told ?? this.greatest(isInService);
     const waiting = present.filter((index) => !this.votes(index));
     await Promise.all(waiting.map((index) => this.quarantine(index, numbers, isInService)));
   }
 
-  private strangerAmong(present: readonly number[]): string | undefined {
-    const [known] = this.told;
-    if (known === undefined || this.isKnown) return undefined;
-    const index = present.find((one) => this.current(one) && this.current(one)?.charter === undefined);
-    return index === undefined ? undefined : strangerOf(this.members[index]?.node ?? '', known, this.members);
-  }
-
-  /**
-   * The numbers of the members with a vote, which have forgotten nothing. Without such members, the greatest known
-   * numbers.
-   */
-  private numbersFrom(voting: readonly number[], isInService: boolean): Numbers {
-    const told = numbersOf(voting.flatMap((index) => this.current(index)?.charter ?? []));
-    if (told !== undefined) return told;
-    const found = [numbersOf(this.told), this.remembered].filter((numbers) => numbers !== undefined);
-    const longest = Math.max(this.leaseTime, ...found.map((numbers) => numbers.longest));
-    const allowed = Math.max(0, ...found.map((numbers) => numbers.allowed));
-    const [{ id } = { id: createHash('sha1').update(this.names).digest('hex') }] = found;
-    return { id, longest, allowed: allowed > 0 || isInService ? allowed : this.leaseTime };
+  /** The greatest numbers that the members and this process know, for members of which none has a vote. */
+  private greatest(isInService: boolean): Numbers {
+    const known = numbersOf(this.remembered === undefined ? this.told : [...this.told, this.remembered]);
+    const {
+      id = createHash('sha1').update(this.names).digest('hex'),
+      longest = 0,
+      allowed = 0,
+    } = known ?? {};
+    const { leaseTime } = this.quorum;
+    const first = isInService || allowed > 0 ? allowed : leaseTime;
+    return { id, longest: Math.max(leaseTime, longest), allowed: first };
   }
 
   /** Founds the quorum if every member agrees that no member has had a charter in its present run. */
   private async found(): Promise<boolean> {
-    const { members, amendment } = this;
-    const runs = members.map((_, index) => this.current(index)?.runId ?? '');
+    const runs = this.members.map((_, index) => this.current(index)?.runId ?? '');
     if (runs.includes('')) return false;
-    const { id, longest } = this.numbersFrom([], false);
+    const { id, longest } = this.greatest(false);
     const proposal = `${id} ${String(longest)};`;
     // In sequence and in the same order for all services, so that the first member decides between two founders.
-    const inOrder = [...members.entries()].sort(([one], [other]) =>
-      (runs[one] ?? '') < (runs[other] ?? '') ? -1 : 1,
+    const inOrder = [...this.members.entries()].sort(([a], [b]) =>
+      (runs[a] ?? '') < (runs[b] ?? '') ? -1 : 1,
     );
     for (const [index, member] of inOrder) {
       if (!(await member.propose(id, runs[index] ?? '', proposal).catch(() => false))) return false;
     }
-    const founding = { ...amendment, id, longest, allowed: longest, proposal };
-    await askAll(members, (member, index) => member.amend({ ...founding, run: runs[index] }), ANSWER_TIME);
-    await askAll(members, (_, index) => this.identify(index), ANSWER_TIME);
+    const founding = { ...this.amendment({ id, longest, allowed: longest }), proposal };
+    await this.ask((member, index) => member.amend({ ...founding, run: runs[index] }));
+    await this.readAll();
     return true;
   }
 
@@ -278,22 +270,21 @@ export class Charters {
    * vote.
    */
   private async quarantine(index: number, numbers: Numbers, isInService: boolean): Promise<void> {
-    const { members, amendment } = this;
+    const { members } = this;
     const member = members[index];
     const run = this.current(index)?.runId;
     if (member === undefined || run === undefined) return;
     try {
-      if (isInService) await member.amend({ ...amendment, ...numbers, quarantined: run });
-      const told = await askAll(members, (witness) => witness.witness(run), ANSWER_TIME);
-      const times = told.filter((time) => time !== undefined).sort((a, b) => b - a);
+      if (isInService) await member.amend({ ...this.amendment(numbers), quarantined: run });
+      const times = valuesOf(await this.ask((witness) => witness.witness(run))).sort((a, b) => b - a);
       const since = times[quorumOf(members.length) - 1];
       if (since === undefined) return;
       const left = quarantineFor(numbers.longest) - since;
       this.votesFrom[index] = monotonicTime() + left;
       if (left > 0) return;
-      await member.amend({ ...amendment, ...numbers, run });
-      await this.identify(index);
-      if (this.votes(index)) void askAll(members, (witness) => witness.forget(run), ANSWER_TIME);
+      await member.amend({ ...this.amendment(numbers), run });
+      await this.read(member, index);
+      if (this.votes(index)) void this.ask((witness) => witness.forget(run));
     } catch {
       // The next survey tries again.
     }

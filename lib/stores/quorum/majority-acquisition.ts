@@ -1,52 +1,32 @@
-import { LockUnavailableError, type NodeOutcome } from '../../api/errors.js';
-import { isLockKindMismatchError, isLockUnavailableError } from '../../api/error-guards.js';
-import { random, sleep } from '../../runtime/runtime.js';
-import { isWorthAnotherTry, worthAnotherTry } from '../../store/another-try.js';
-import type { AcquireAllReply, AcquireAllRequest, LockStore } from '../../store/lock-store.js';
-import { count, countWithout, decide, outcomeOf, tally, type Vote } from './ballot.js';
-import { CHECK } from './contention.js';
-import type { Holding } from './holdings.js';
-import { type Member, quorumOf } from './member.js';
-import { isTakenBack, isTimeout } from './presence.js';
+import { LockUnavailableError } from '../../api/errors.js';
+import { isLockUnavailableError } from '../../api/error-guards.js';
+import { now } from '../../runtime/clock.js';
+import type { AcquireAllReply, AcquireAllRequest, AcquireReply } from '../../store/lock-store.js';
+import { type Answers, Ballot, valuesOf, type Verdict } from './ballot.js';
+import type { Hold } from './holds.js';
+import type { Member } from './member.js';
+import { mismatchAmong, noMajority, outcomesOf } from './outcomes.js';
 import type { Quorum } from './quorum.js';
 
 type Grant = Extract<AcquireAllReply, { granted: true }>;
 type Refusal = Extract<AcquireAllReply, { granted: false }>;
+/** A member in quarantine may have granted the lock, and its vote does not count. */
+type Vote = AcquireAllReply | 'quarantined';
 
-/** ms for which a failed attempt waits for further answers, in order to report them. */
-const LAST_WORD = 50;
-/** Longest pause, ms, after a split vote in spite of a member that was asked first. */
-const RETREAT = 20;
 /** Longest time, ms, until the next request if no majority knows a holder of the lock. */
 const SPLIT_POLL = 500;
 
-/** The part of one member in an attempt. */
-interface Seat {
-  readonly member: Member;
-  readonly index: number;
-  /** Undefined before the request. */
-  reply: Promise<AcquireAllReply> | undefined;
-  /** The connection generation of the request. */
-  generation: number | undefined;
-}
-
 /** One attempt of one owner: a majority grants it, or all members get a release. */
-export class MajorityAcquisition<A extends { readonly granted: boolean }> {
-  private readonly seats: readonly Seat[];
+export class MajorityAcquisition {
+  private readonly ballot: Ballot<Vote>;
+  private isTakenBack = false;
 
   constructor(
     private readonly quorum: Quorum,
     private readonly request: AcquireAllRequest,
-    private readonly holding: Holding,
-    /** Asks one member for the locks. */
-    private readonly send: (store: LockStore, leastToken: number | undefined) => Promise<A>,
-    private readonly read: (answer: A) => AcquireAllReply,
-    /** Ensures that one member releases the locks. */
-    private readonly giveUp: (index: number, insist: boolean) => void,
+    private readonly hold: Hold,
   ) {
-    this.seats = quorum.members.map((member, index) => {
-      return { member, index, reply: undefined, generation: undefined };
-    });
+    this.ballot = new Ballot(quorum);
   }
 
   /**
@@ -54,37 +34,28 @@ export class MajorityAcquisition<A extends { readonly granted: boolean }> {
    * @throws LockKindMismatchError if a node has another kind of value under the name
    */
   async run(): Promise<AcquireAllReply> {
-    const { presence, contention } = this.quorum;
-    const { names } = this.request;
-    const isRace = contention.asksOneFirst(names);
-    if (isRace && this.hasMajority) {
-      const refusal = await this.askOne();
-      if (refusal !== undefined) {
-        this.takeBack();
-        return refusal;
-      }
+    const { ballot, request } = this;
+    const { members, needed, splitVotes } = this.quorum;
+    const split = splitVotes.remaining(request.names);
+    const refusal = split > 0 && this.hasMajority ? await this.askOne() : undefined;
+    if (refusal !== undefined) {
+      this.takeBack();
+      return { ...refusal, retryAfter: Math.min(refusal.retryAfter, split), undecided: true };
     }
-    const votes = this.seats.map((seat) => this.poll(seat));
-    const result = await decide(votes, count, { presence, without: countWithout });
-    if (result.outcome === 'granted') {
-      const fencingTokens = await this.agree(result.grants);
-      if (fencingTokens !== undefined) {
-        contention.decided(names, true);
-        return { granted: true, fencingTokens };
-      }
+    for (const index of members.keys()) {
+      if (!ballot.hasAsked(index)) void this.vote(ballot, index, request.leastToken);
     }
+    const answers = await ballot.until((cast) => this.verdict(cast));
+    const { grants, refusals } = votesOf(answers);
+    const isGranted = grants.length >= needed;
+    const fencingTokens = isGranted ? await this.agree() : undefined;
+    if (fencingTokens !== undefined) return { granted: true, fencingTokens };
     this.takeBack();
-    if (result.outcome === 'taken') {
-      const { refusals, grants } = result;
-      if (new Set(refusals.map(({ name }) => name)).size === 1)
-        return await this.refuse(refusals, grants, isRace);
-      // The first answers decide, but name different locks. Further answers show which lock keeps the owner from a
-      // majority.
-      const cast = await this.lastWords(votes);
-      const all = cast.flatMap((vote) => (vote?.outcome === 'taken' ? [vote.refusal] : []));
-      return await this.refuse(all, cast.filter((vote) => vote?.outcome === 'granted').length, isRace);
-    }
-    throw await this.failure(votes);
+    if (!isGranted && refusals.length > 0 && refusals.length + grants.length >= needed)
+      return this.refusalBy(refusals, grants.length);
+    // Every possible grant is being released.
+    const error = noMajority(request.names.join(','), outcomesOf(members, answers), 'refused');
+    throw mismatchAmong(answers) ?? error;
   }
 
   /**
@@ -93,98 +64,85 @@ export class MajorityAcquisition<A extends { readonly granted: boolean }> {
    * @returns the refusal of the member
    */
   private async askOne(): Promise<Refusal | undefined> {
-    const { presence, contention } = this.quorum;
-    const { names } = this.request;
-    const headStart = contention.headStart(names);
-    if (headStart > 0) await sleep(headStart);
-    for (const seat of this.seats) {
+    const { ballot, request } = this;
+    for (const index of this.quorum.presence.present()) {
       if (this.isUnwanted) return undefined;
-      if (presence.isAbsent(seat.index)) continue;
+      void this.vote(ballot, index, request.leastToken);
+      const { [index]: answer } = await ballot.until((cast) =>
+        cast[index] === undefined ? 'enough' : 'decided',
+      );
       // A silent or failed member decides nothing.
-      const reply = await presence.unlessAbsent(seat.index, this.ask(seat)).catch(() => undefined);
-      if (reply === undefined) continue;
-      if (reply.granted) return undefined;
-      contention.refusedByOne(names);
-      return { ...reply, retryAfter: Math.min(reply.retryAfter, CHECK), undecided: true };
+      if (answer !== undefined && 'value' in answer) return votesOf([answer]).refusals[0];
     }
     return undefined;
   }
 
-  /** Whether the caller has released the locks during the requests. A further request would arrive after the release. */
-  private get isUnwanted(): boolean {
-    return this.holding.released.size > 0;
+  /** Asks one member. A single function without closures, because each promise of each node costs time. */
+  private async vote(ballot: Ballot<Vote>, index: number, leastToken: number | undefined): Promise<void> {
+    const { hold, request } = this;
+    const { members, charters } = this.quorum;
+    const member = members[index];
+    ballot.ask(index);
+    if (member === undefined || this.isUnwanted || (member.isDown && this.hasMajority)) {
+      ballot.failed(index, this.isUnwanted ? this.unwanted() : member?.outage(request.names.join(',')));
+      return;
+    }
+    const { generation } = member;
+    const before = hold.ask(index);
+    const isAllowed = request.leaseTime <= charters.allowed;
+    try {
+      const reply = await this.send(member, leastToken);
+      hold.answered(index, reply.granted || before);
+      // The charter is read after the answer, because the request may have had to wait for a connection. Both are of one
+      // server if the generation is still the same.
+      const isVote = isAllowed && (charters.votes(index) || (await charters.mayVote(index)));
+      const withheld = charters.withheldBy(index);
+      if (!reply.granted || (isVote && member.generation === generation))
+        ballot.answered(index, named(reply, request));
+      else if (withheld === undefined) ballot.answered(index, 'quarantined');
+      else ballot.failed(index, withheld);
+    } catch (error) {
+      if (isLockUnavailableError(error) && error.effect === 'refused') hold.answered(index, before);
+      ballot.failed(index, error);
+    }
+    if (this.isTakenBack && hold.isUnsureOf(index)) this.giveUp(index, true);
   }
 
+  private send({ store }: Member, leastToken: number | undefined): Promise<AcquireReply | AcquireAllReply> {
+    const { names, owner, leaseTime } = this.request;
+    const [name = ''] = names;
+    // Field by field, because a spread is slow.
+    return names.length === 1
+      ? store.acquire({ name, owner, leaseTime, leastToken })
+      : store.acquireAll({ names, owner, leaseTime, leastToken });
+  }
+
+  /** Whether the caller has released the locks during the requests. A further request would arrive after the release. */
+  private get isUnwanted(): boolean {
+    return this.hold.released.size > 0;
+  }
+
+  private unwanted(): Error {
+    const cause = new Error('given up');
+    return new LockUnavailableError(this.request.names.join(','), { cause, effect: 'refused' });
+  }
+
+  /** If a majority is present, a wait for another connection would only delay the answer. */
   private get hasMajority(): boolean {
     return this.quorum.presence.present().length >= this.quorum.needed;
   }
 
-  /** Asks each member at most once. */
-  private ask(seat: Seat): Promise<AcquireAllReply> {
-    seat.generation ??= seat.member.generation;
-    return (seat.reply ??= this.isWorthAsking(seat)
-      ? this.sendTo(seat, this.request.leastToken)
-      : Promise.reject(this.notAsked(seat)));
-  }
-
-  /** If a majority is present, a wait for another connection would only delay the answer. */
-  private isWorthAsking({ member }: Seat): boolean {
-    return !this.isUnwanted && !(member.isDown && this.hasMajority);
-  }
-
-  private notAsked({ member }: Seat): Error {
-    const name = this.request.names.join(',');
-    if (!this.isUnwanted) return member.outage(name);
-    return new LockUnavailableError(name, { cause: new Error('given up'), effect: 'refused' });
-  }
-
-  /** Records the answer before its caller sees it, because a later release reads the record. */
-  private sendTo({ member, index }: Seat, leastToken: number | undefined): Promise<AcquireAllReply> {
-    const { holding } = this;
-    const { presence } = this.quorum;
-    const again = holding.mayBeHeldBy(index);
-    holding.ask(index);
-    const sentAt = presence.asked(index);
-    return this.send(member.store, leastToken).then(
-      (answer) => {
-        presence.answered(index, sentAt);
-        if (answer.granted || again) holding.answered(index);
-        else holding.refused(index);
-        return this.read(answer);
-      },
-      (error: unknown) => {
-        presence.failed(index, sentAt, error);
-        if (isLockUnavailableError(error) && error.effect === 'refused') {
-          if (again) holding.answered(index);
-          else holding.refused(index);
-        }
-        throw error;
-      },
-    );
-  }
-
-  /** Not an async function, which would cost several promises per node and acquisition. */
-  private poll(seat: Seat): Promise<Vote<Grant, Refusal>> {
-    const { member, index } = seat;
-    const asked = this.ask(seat);
-    // The charter is requested at the same time over the same connection, so that one server answers both requests.
-    const { charters } = this.quorum;
-    const admitted =
-      this.holding.mayBeHeldBy(index) &&
-      this.request.leaseTime <= charters.allowed &&
-      (charters.quarantineOf(index) === 0 || charters.mayVote(index));
-    const failed = (error: unknown): Vote<Grant, Refusal> => {
-      return { outcome: isTimeout(error) || isTakenBack(error) ? 'timeout' : 'error', error };
-    };
-    return asked.then((reply) => {
-      if (!reply.granted) return { outcome: 'taken', refusal: reply };
-      const vote = (counts: boolean): Vote<Grant, Refusal> => {
-        if (counts && member.generation === seat.generation) return { outcome: 'granted', grant: reply };
-        const error = charters.refusalOf(index);
-        return error === undefined ? { outcome: 'quarantined' } : { outcome: 'error', error };
-      };
-      return typeof admitted === 'boolean' ? vote(admitted) : admitted.then(vote, failed);
-    }, failed);
+  private verdict(answers: Answers<Vote>): Verdict {
+    const { needed } = this.quorum;
+    const { grants, refusals, missing } = votesOf(answers);
+    if (grants.length >= needed) return 'decided';
+    const told = grants.length + refusals.length;
+    const isTaken = refusals.length > 0 && told >= needed;
+    // If the first answers name different locks, further answers show which lock keeps the owner from a majority.
+    const isCertain =
+      grants.length + missing < needed && refusals.every(({ name }) => name === refusals[0]?.name);
+    if (isTaken) return isCertain ? 'decided' : 'enough';
+    return told + missing < needed ? 'enough' : 'open';
   }
 
   /**
@@ -196,114 +154,79 @@ export class MajorityAcquisition<A extends { readonly granted: boolean }> {
    * may not reach it by the end of the lease, so all members learn it.
    * @returns undefined if too few members have learned it
    */
-  private async agree(grants: ReadonlyMap<number, Grant>): Promise<readonly number[] | undefined> {
-    const { names, leaseTime } = this.request;
-    const { time = Infinity } = this.quorum.charters;
-    const all = [...grants.values()];
-    const tokens = names.map((_, n) => Math.max(...all.map(({ fencingTokens }) => fencingTokens[n] ?? 0)));
-    const margin = marginOf(Math.min(leaseTime, this.quorum.leaseTime));
+  private async agree(): Promise<readonly number[] | undefined> {
+    const { request, quorum } = this;
+    const { time = Infinity } = quorum.charters;
+    const given = this.ballot.answers.map((answer) => votesOf([answer]).grants[0]?.fencingTokens);
+    const grants = given.filter((tokens) => tokens !== undefined);
+    const tokens = request.names.map((_, n) => Math.max(...grants.map((each) => each[n] ?? 0)));
+    const margin = marginOf(Math.min(request.leaseTime, quorum.leaseTime));
     const least = tokens.map((token) => (token > time + margin ? token : token - margin));
-    const behind = this.seats.filter(({ index }) =>
-      grants.get(index)?.fencingTokens.some((token, n) => token < (least[n] ?? 0)),
-    );
+    const isBehind = (index: number) => given[index]?.some((token, n) => token < (least[n] ?? 0)) === true;
+    const behind = [...given.keys()].filter(isBehind);
     if (behind.length === 0 || this.isUnwanted) return tokens;
-    const told = behind.map(async (seat) => (await this.sendTo(seat, Math.max(...tokens))).granted);
-    const enough = this.quorum.needed - (grants.size - behind.length);
-    const agreed = await decide(told, (cast) => {
-      if (tally(cast, (granted) => granted) >= enough) return { enough: true };
-      return cast.includes(undefined) ? undefined : { enough: false };
-    });
-    return agreed.enough ? tokens : undefined;
+    const telling = new Ballot<Vote>(quorum);
+    for (const index of behind) void this.vote(telling, index, Math.max(...tokens));
+    const enough = quorum.needed - (grants.length - behind.length);
+    const isTold = (cast: Answers<Vote>) => votesOf(cast).grants.length >= enough;
+    const answers = await telling.until((cast) => (isTold(cast) ? 'decided' : 'open'));
+    return isTold(answers) ? tokens : undefined;
   }
 
   /** Sends the releases at once, after the requests under way. */
   private takeBack(): void {
-    const { holding } = this;
-    for (const { reply, index } of this.seats) {
-      if (!holding.mayBeHeldBy(index)) continue;
-      this.giveUp(index, false);
-      const insist = () => {
-        if (holding.isUnsureOf(index)) this.giveUp(index, true);
-      };
-      reply?.then(insist, insist);
+    const { hold, ballot } = this;
+    this.isTakenBack = true;
+    for (const index of this.quorum.members.keys()) {
+      if (!hold.mayBeHeldBy(index)) continue;
+      this.giveUp(index, hold.isUnsureOf(index) && ballot.answers[index] !== undefined);
     }
+  }
+
+  private giveUp(index: number, insist: boolean): void {
+    const { names, owner, leaseTime } = this.request;
+    const until = now() + leaseTime;
+    for (const name of names) void this.quorum.releasers[index]?.release({ name, owner }, until, { insist });
   }
 
   /**
    * Each member names the first busy lock. The answer is the lock that alone keeps the owner from a majority, with the
    * end and the holder that the members report. A stray hold on a minority says nothing about that lock.
    */
-  private async refuse(refusals: readonly Refusal[], grants: number, isRace: boolean): Promise<Refusal> {
-    const { holding } = this;
-    const { members, presence, contention, needed } = this.quorum;
-    const { names } = this.request;
-    const [name] = byFrequency(refusals.map((refusal) => refusal.name));
+  private refusalBy(refusals: readonly Refusal[], grants: number): Refusal {
+    const { members, presence, needed, splitVotes } = this.quorum;
+    const [name = ''] = byFrequency(refusals.map((refusal) => refusal.name));
     const ofName = refusals.filter((refusal) => refusal.name === name);
-    const decisive = ofName.length > members.length - needed;
-    const voices = decisive ? ofName : refusals;
-    const unknown = members.length - refusals.length - grants;
     const [holder] = byFrequency(ofName.map((refusal) => refusal.holder));
     const agreeing = ofName.filter((refusal) => refusal.holder === holder).length;
-    const pending = members.filter(
-      (_, index) => holding.isUnsureOf(index) && !presence.isAbsent(index),
-    ).length;
-    const split = agreeing + pending < needed;
-    if (split) contention.expect(names);
-    else contention.decided(names, false);
-    // Each contender releases its part of the members. They have not asked the same member first, so without a pause
-    // they would collide again.
-    if (split && isRace) await sleep(random() * RETREAT);
+    const pending = members.filter((_, index) => this.hold.isUnsureOf(index) && !presence.isAbsent(index));
+    const isSplit = agreeing + pending.length < needed;
+    if (isSplit) splitVotes.add(this.request.names);
+    const voices = ofName.length > members.length - needed ? ofName : refusals;
+    const free = grants + refusals.length - voices.length;
     // A majority is free after the end of this many holds.
     const ends = voices.map(({ retryAfter }) => retryAfter).sort((a, b) => a - b);
-    const end = ends[needed - (members.length - unknown - voices.length) - 1] ?? ends.at(-1) ?? 0;
-    return {
-      granted: false,
-      name: name ?? names[0] ?? '',
-      holder,
-      retryAfter: split ? Math.min(end, SPLIT_POLL) : end,
-      undecided: agreeing < needed,
-    };
-  }
-
-  /** The decision may precede some answers. Most of these are on their way, and their nodes have no fault to report. */
-  private async lastWords(
-    votes: readonly Promise<Vote<Grant, Refusal>>[],
-  ): Promise<readonly (Vote<Grant, Refusal> | undefined)[]> {
-    const end = sleep(LAST_WORD).then(() => undefined);
-    const absent = Promise.resolve(undefined);
-    return await Promise.all(
-      votes.map((vote, index) => Promise.race([vote, this.quorum.presence.isAbsent(index) ? absent : end])),
-    );
-  }
-
-  private async failure(votes: readonly Promise<Vote<Grant, Refusal>>[]): Promise<Error> {
-    const cast = await this.lastWords(votes);
-    const outcomes = this.quorum.members.map(({ node }, index) => outcomeOf(node, cast[index]));
-    const mismatch = outcomes.map(({ error }) => error).find(isLockKindMismatchError);
-    if (mismatch !== undefined) return mismatch;
-    // Every possible grant is being released.
-    return noMajority(this.request.names.join(','), outcomes, { effect: 'refused' });
+    const end = ends[needed - free - 1] ?? ends.at(-1) ?? 0;
+    const retryAfter = isSplit ? Math.min(end, SPLIT_POLL) : end;
+    return { granted: false, name, holder, retryAfter, undecided: agreeing < needed };
   }
 }
 
 /** Greatest difference, µs, of the tokens that members give at the same time. */
 export const marginOf = (leaseTime: number): number => (leaseTime * 1_000) / 2;
 
-/** The error for an operation without a majority. */
-export function noMajority(
-  name: string | undefined,
-  outcomes: readonly NodeOutcome[],
-  { effect }: { effect: 'refused' | 'unknown' },
-): LockUnavailableError {
-  const said = outcomes.map(({ node, outcome }) => `${node}: ${outcome}`).join(', ');
-  const cause = new Error(`no majority of the nodes (${said})`);
-  const errors = outcomes.map(({ error }) => error);
-  const hopeless = errors.filter((error) => isLockUnavailableError(error) && error.permanent).length;
-  const permanent = hopeless >= quorumOf(outcomes.length);
-  const unavailable = new LockUnavailableError(name, { cause, effect, permanent, outcomes });
-  // What drops one idle connection mostly drops those to the other nodes, too.
-  const isDropped = errors.some((error) => error instanceof Error && isWorthAnotherTry(error));
-  return isDropped ? worthAnotherTry(unavailable) : unavailable;
+function named(reply: AcquireReply | AcquireAllReply, { names }: AcquireAllRequest): AcquireAllReply {
+  if (!reply.granted) return { name: names[0] ?? '', ...reply };
+  return 'fencingTokens' in reply ? reply : { granted: true, fencingTokens: [reply.fencingToken] };
+}
+
+function votesOf(answers: Answers<Vote>): { grants: Grant[]; refusals: Refusal[]; missing: number } {
+  const votes = valuesOf(answers).filter((vote) => vote !== 'quarantined');
+  return {
+    grants: votes.filter((vote) => vote.granted),
+    refusals: votes.filter((vote) => !vote.granted),
+    missing: answers.filter((answer) => answer === undefined).length,
+  };
 }
 
 /** Each value once, the most frequent first. */

@@ -1,38 +1,26 @@
 import { asAnswer, type Found, isLockUnavailableError } from '../../api/error-guards.js';
 import { now } from '../../runtime/clock.js';
 import type { HoldState, RenewRequest } from '../../store/lock-store.js';
-import { type Cast, outcomesOf } from './ask-members.js';
-import { decide, tally } from './ballot.js';
-import { noMajority } from './majority-acquisition.js';
-import { whyNotHeld } from './not-held.js';
+import { type Answers, gather, tally } from './ballot.js';
+import { noMajority, outcomesOf, whyNotHeld } from './outcomes.js';
 import type { Quorum } from './quorum.js';
-
-type RenewalCast = Cast<Found<HoldState>>;
 
 /** Renews holds on all members. A hold lasts while a majority keeps it. */
 export class MajorityRenewals {
   constructor(private readonly quorum: Quorum) {}
 
   renew(requests: readonly RenewRequest[]): readonly Promise<HoldState>[] {
-    const { members, presence, leaseLimit: limit } = this.quorum;
-    if (requests.some(({ leaseTime }) => leaseTime > limit.most))
+    const { members, leaseLimit } = this.quorum;
+    if (requests.some(({ leaseTime }) => leaseTime > leaseLimit.most))
       return requests.map((one) => this.renewLonger(one));
-    const answers = members.map(({ store }) => store.renew(requests));
-    answers.forEach(([first], index) => {
-      // The requests to one member are sent together, so one answer shows that the member answers.
-      if (first !== undefined) void presence.observe(index, first);
-    });
-    return requests.map(async (request, n) => {
-      const states = answers.map((ofMember) => (ofMember[n] ?? Promise.resolve('deleted')).catch(asAnswer));
-      const decision = await decide(states, (cast) => this.count(cast));
-      if ('cast' in decision) {
-        throw noMajority(request.name, outcomesOf(members, decision.cast), { effect: 'unknown' });
-      }
-      if (decision.state === 'held') this.topUp(request, states);
-      else this.giveUpRest(request);
-      if (typeof decision.state !== 'string') throw decision.state;
-      return decision.state;
-    });
+    // The requests to one member are sent together.
+    const sent = members.map(({ store }) => store.renew(requests));
+    return requests.map((request, n) =>
+      this.count(
+        request,
+        sent.map((states) => (states[n] ?? Promise.resolve('deleted' as const)).catch(asAnswer)),
+      ),
+    );
   }
 
   private async renewLonger(request: RenewRequest): Promise<HoldState> {
@@ -42,12 +30,29 @@ export class MajorityRenewals {
   }
 
   /** Counts only members that still have the lock. A member without an answer says nothing. */
-  private count(cast: RenewalCast): { state: Found<HoldState> } | { cast: RenewalCast } | undefined {
-    if (tally(cast, (state) => state === 'held') >= this.quorum.needed) return { state: 'held' };
-    if (tally(cast, (state) => state !== 'held') > this.quorum.members.length - this.quorum.needed) {
-      return { state: whyNotHeld(cast) };
+  private async count(
+    request: RenewRequest,
+    states: readonly Promise<Found<HoldState>>[],
+  ): Promise<HoldState> {
+    const { members, needed } = this.quorum;
+    const isHeld = (answers: Answers<Found<HoldState>>) =>
+      tally(answers, (state) => state === 'held') >= needed;
+    const isLost = (answers: Answers<Found<HoldState>>) =>
+      tally(answers, (state) => state !== 'held') > members.length - needed;
+    const answers = await gather(
+      this.quorum,
+      (_, index) => states[index],
+      (cast) => (isHeld(cast) || isLost(cast) ? 'decided' : 'open'),
+    );
+    if (isHeld(answers)) {
+      this.topUp(request, states);
+      return 'held';
     }
-    return cast.includes(undefined) ? undefined : { cast };
+    if (!isLost(answers)) throw noMajority(request.name, outcomesOf(members, answers), 'unknown');
+    this.giveUpRest(request);
+    const reason = whyNotHeld(answers);
+    if (typeof reason !== 'string') throw reason;
+    return reason;
   }
 
   /** A majority has the lock. Asks the other members to take it: they were unreachable, or have restarted. */
@@ -55,32 +60,26 @@ export class MajorityRenewals {
     { name, owner, leaseTime }: RenewRequest,
     states: readonly Promise<Found<HoldState>>[],
   ): void {
-    const holding = this.quorum.holdings.get(owner);
-    if (holding === undefined) return;
-    holding.prolong(leaseTime);
-    states.forEach((answer, index) => {
-      answer.then(
-        async (state) => {
-          if (state !== 'deleted' || holding.released.has(name)) return;
-          // The hold at this member must end with the others: the renewal may only have asked for the state, and the
-          // answer may be late.
-          const left = Math.floor(holding.until - now());
-          if (left <= 0) return;
-          const leastToken = holding.fencingTokens.get(name);
-          holding.ask(index);
-          await this.quorum.members[index]?.store.acquire({ name, owner, leaseTime: left, leastToken }).then(
-            () => {
-              holding.answered(index);
-            },
-            (error: unknown) => {
-              // If the effect is unknown, a later release is repeated.
-              if (isLockUnavailableError(error) && error.effect === 'refused') holding.answered(index);
-            },
-          );
-        },
-        () => undefined,
-      );
-    });
+    const hold = this.quorum.holds.get(owner);
+    if (hold === undefined) return;
+    hold.prolong(leaseTime);
+    const restore = async (index: number, answer: Promise<Found<HoldState>>) => {
+      if ((await answer) !== 'deleted' || hold.released.has(name)) return;
+      // The hold at this member must end with the others: the renewal may only have asked for the state, and the answer
+      // may be late.
+      const left = Math.floor(hold.until - now());
+      if (left <= 0) return;
+      hold.ask(index);
+      const request = { name, owner, leaseTime: left, leastToken: hold.fencingTokens.get(name) };
+      try {
+        await this.quorum.members[index]?.store.acquire(request);
+        hold.answered(index, true);
+      } catch (error) {
+        // If the effect is unknown, a later release is repeated.
+        if (isLockUnavailableError(error) && error.effect === 'refused') hold.answered(index, true);
+      }
+    };
+    states.forEach((answer, index) => void restore(index, answer).catch(() => undefined));
   }
 
   /**
@@ -88,14 +87,13 @@ export class MajorityRenewals {
    * without an owner.
    */
   private giveUpRest({ name, owner, leaseTime }: RenewRequest): void {
-    const holding = this.quorum.holdings.get(owner);
-    holding?.released.add(name);
-    const fencingToken = holding?.fencingTokens.get(name);
-    const until = Math.max(now() + leaseTime, holding?.until ?? 0);
+    const hold = this.quorum.holds.get(owner);
+    hold?.released.add(name);
+    const request = { name, owner, fencingToken: hold?.fencingTokens.get(name) };
+    const until = Math.max(now() + leaseTime, hold?.until ?? 0);
     this.quorum.releasers.forEach((releaser, index) => {
       // A top-up under way may arrive after the release.
-      const insist = holding?.isUnsureOf(index) === true;
-      void releaser.release({ name, owner, fencingToken }, until, { insist });
+      void releaser.release(request, until, { insist: hold?.isUnsureOf(index) === true });
     });
   }
 }

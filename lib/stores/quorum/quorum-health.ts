@@ -11,6 +11,7 @@ const RESTARTED =
 /** @returns `down` if too few members can vote to grant a lock */
 export function quorumHealth(reports: readonly StoreHealth[], charters: Charters): StoreHealth {
   const { conflict, numbers } = charters;
+  const withheld = (index: number) => charters.withheldBy(index)?.cause as Error | undefined;
   const nodes = reports.flatMap((report, index) =>
     report.nodes.map((node) => {
       const quarantine = charters.quarantineOf(index);
@@ -18,7 +19,7 @@ export function quorumHealth(reports: readonly StoreHealth[], charters: Charters
         return { ...node, status: 'down' as const, error: conflict.message, quarantine };
       if (quarantine === undefined || quarantine === 0 || node.status === 'down')
         return { ...node, quarantine };
-      const error = charters.withheldBy(index)?.message ?? (quarantine === Infinity ? NO_RUN : RESTARTED);
+      const error = withheld(index)?.message ?? (quarantine === Infinity ? NO_RUN : RESTARTED);
       return { ...node, status: 'degraded' as const, error, quarantine };
     }),
   );
@@ -30,7 +31,7 @@ export function quorumHealth(reports: readonly StoreHealth[], charters: Charters
     warnings: [
       ...reports.flatMap((report) => report.warnings),
       ...sameServerWarnings(nodes),
-      ...charterWarnings(nodes.map(({ node }, index) => [node, charters.withheldBy(index)])),
+      ...charterWarnings(nodes.map(({ node }, index) => [node, withheld(index)])),
     ],
     ...(numbers && {
       charter: { id: numbers.id, longestLease: numbers.longest, allowedLease: charters.allowed },

@@ -70,7 +70,7 @@ const SPECS: readonly [folder: string, stages: readonly (readonly string[])[]][]
     'lib/stores/quorum/',
     [
       [
-        'test/stores/quorum/(answers|ballot|contention|hints|quorum-lock-store|quorum-listing|holdings|majority|health|kinds|wake|waiting|presence)',
+        'test/stores/quorum/(answers|ballot|votes|quorum-lock-store|quorum-listing|forced|majority|health|kinds|wake|waiting)',
       ],
       [
         'test/stores/conformance/quorum',

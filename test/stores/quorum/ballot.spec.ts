@@ -1,260 +1,112 @@
-import { describe, expect, it } from '@jest/globals';
-import fc from 'fast-check';
-import {
-  type NodeAnswer,
-  count,
-  countWithout,
-  decide,
-  outcomeOf,
-  tally,
-  type Vote,
-} from '../../../lib/stores/quorum/ballot.js';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { LockUnavailableError } from '../../../lib/index.js';
+import { Ballot, gather, tally, type Verdict } from '../../../lib/stores/quorum/ballot.js';
 import { quorumOf } from '../../../lib/stores/quorum/member.js';
+import { Presence } from '../../../lib/stores/quorum/presence.js';
+import { deferred } from '../../doubles/deferred.js';
+import { type ScriptedMember, scriptedMembers } from './scripted-member.js';
 
-type TestVote = Vote<number, number>;
-type Cast = readonly (NodeAnswer<TestVote> | undefined)[];
+const PATIENCE = 250;
 
-const VOTES: readonly TestVote[] = [
-  { outcome: 'granted', grant: 1 },
-  { outcome: 'taken', refusal: 1 },
-  { outcome: 'quarantined' },
-  { outcome: 'error', error: new Error('gone') },
-  { outcome: 'timeout', error: new Error('silent') },
-];
-const [GRANTED, TAKEN, QUARANTINED, ERROR] = VOTES as [TestVote, TestVote, TestVote, TestVote];
+describe('The answers of the members', () => {
+  let members: ScriptedMember[];
+  let presence: Presence;
 
-const castOf = (votes: readonly (TestVote | undefined)[]): Cast =>
-  votes.map((value) => (value === undefined ? undefined : { value }));
-const counted = (votes: readonly (TestVote | undefined)[]) => count(castOf(votes));
-
-/** All votes of 3, 5 or 7 members, and the order in which they come in. */
-const elections = fc.constantFrom(3, 5, 7).chain((members) =>
-  fc.record({
-    votes: fc.array(fc.constantFrom(...VOTES), { minLength: members, maxLength: members }),
-    order: fc.shuffledSubarray([...Array(members).keys()], { minLength: members }),
-  }),
-);
-
-/** Every decision there is after each further vote, the last being the final one. */
-function* decisions({ votes, order }: { votes: TestVote[]; order: number[] }) {
-  const known: (TestVote | undefined)[] = votes.map(() => undefined);
-  for (const index of order) {
-    known[index] = votes[index];
-    yield { known: [...known], result: counted(known) };
-  }
-}
-
-describe('count', () => {
-  it('decides once all have voted, and grants with a majority of grants', () => {
-    fc.assert(
-      fc.property(elections, ({ votes }) => {
-        const grants = votes.filter((vote) => vote === GRANTED).length;
-        const result = counted(votes);
-        expect(result).toBeDefined();
-        expect(result?.outcome === 'granted').toBe(grants >= quorumOf(votes.length));
-      }),
-    );
+  beforeEach(() => {
+    jest.useFakeTimers();
+    members = scriptedMembers(3);
+    presence = new Presence(members);
   });
 
-  it('grants early exactly where all votes would grant', () => {
-    fc.assert(
-      fc.property(elections, (election) => {
-        const final = counted(election.votes);
-        for (const { result } of decisions(election)) {
-          if (result !== undefined) expect(result.outcome === 'granted').toBe(final?.outcome === 'granted');
-        }
-      }),
-    );
+  afterEach(() => {
+    jest.useRealTimers();
   });
 
-  it('waits only for members that can change what is said', () => {
-    fc.assert(
-      fc.property(elections, (election) => {
-        for (const { known, result } of decisions(election)) {
-          const open = known.flatMap((vote, index) => (vote === undefined ? [index] : []));
-          // What it would be if those who are open all said the same.
-          const ends = VOTES.map((vote) =>
-            counted(known.map((one, index) => (open.includes(index) ? vote : one))),
-          );
-          const outcomes = new Set(ends.map((end) => end?.outcome));
-          if (result === undefined) expect(outcomes.size).toBeGreaterThan(1);
-        }
-      }),
-    );
-  });
-
-  it('says taken only where a majority has answered, and a member has refused', () => {
-    fc.assert(
-      fc.property(elections, ({ votes }) => {
-        const [grants, refusals] = [GRANTED, TAKEN].map((one) => votes.filter((vote) => vote === one).length);
-        const answered = grants! + refusals! >= quorumOf(votes.length);
-        expect(counted(votes)?.outcome === 'taken').toBe(
-          answered && refusals! > 0 && grants! < quorumOf(votes.length),
-        );
-      }),
-    );
-  });
-
-  it('is undecided where too few have said anything, or would count', () => {
-    expect(counted([GRANTED, QUARANTINED, ERROR, ERROR, undefined])).toEqual({ outcome: 'undecided' });
-    expect(counted([undefined, ERROR, ERROR, ERROR, undefined])).toEqual({ outcome: 'undecided' });
-  });
-
-  it('gives the grants by member, and the refusals', () => {
-    expect(counted([GRANTED, undefined, GRANTED])).toEqual({
-      outcome: 'granted',
-      grants: new Map([
-        [0, 1],
-        [2, 1],
-      ]),
-    });
-    expect(counted([GRANTED, TAKEN, TAKEN])).toEqual({ outcome: 'taken', refusals: [1, 1], grants: 1 });
-  });
-
-  it('counts a rejected vote as none', () => {
-    const rejected: Cast = [{ error: new Error() }, { error: new Error() }, { value: GRANTED }];
-    expect(count(rejected)?.outcome).toBe('undecided');
-  });
-});
-
-describe('countWithout', () => {
-  const without = (...votes: (TestVote | undefined)[]) => countWithout(castOf(votes));
-
-  it('is the refusal that the votes of a majority make without the others', () => {
-    expect(without(TAKEN, GRANTED, TAKEN, undefined, undefined)).toEqual({
-      outcome: 'taken',
-      refusals: [1, 1],
-      grants: 1,
-    });
-  });
-
-  it('is none where no member has refused, where too few have voted, or where a majority grants', () => {
-    expect(without(GRANTED, GRANTED, undefined, undefined, undefined)).toBeUndefined();
-    expect(without(ERROR, QUARANTINED, ERROR, undefined, undefined)).toBeUndefined();
-    expect(without(TAKEN, ERROR, GRANTED, undefined, undefined)).toBeUndefined();
-    expect(without(TAKEN, GRANTED, GRANTED, GRANTED, undefined)).toBeUndefined();
-  });
-});
-
-describe('outcomeOf', () => {
-  it('is what a member has said, with the reason, and that it was silent', () => {
-    expect(outcomeOf('a', GRANTED)).toEqual({ node: 'a', outcome: 'granted' });
-    expect(outcomeOf('a', QUARANTINED)).toEqual({ node: 'a', outcome: 'quarantined' });
-    expect(outcomeOf('a', ERROR)).toEqual({ node: 'a', ...ERROR });
-    expect(outcomeOf('a', undefined)).toEqual({ node: 'a', outcome: 'timeout' });
-  });
-});
-
-describe('decide', () => {
-  const never = new Promise<number>(() => undefined);
-  const done = (cast: Parameters<Parameters<typeof decide<number, number>>[1]>[0]) =>
-    tally(cast) >= 2 ? tally(cast) : undefined;
-
-  it('is done as soon as it knows, whichever member is still silent', async () => {
-    expect(await decide([Promise.resolve(1), never, Promise.resolve(2)], done)).toBe(2);
-  });
-
-  it('counts the members that fail', async () => {
-    const reason = new Error('gone');
-    const cast = await decide([Promise.reject(reason), never], (answers) =>
-      answers[0] === undefined ? undefined : answers,
-    );
-    expect(cast).toEqual([{ error: reason }, undefined]);
-  });
-
-  it('keeps its first decision', async () => {
-    let asked = 0;
-    const answers = [1, 2, 3].map((value) => Promise.resolve(value));
-    expect(await decide(answers, () => ++asked)).toBe(1);
-  });
-});
-
-describe('decide without the members that are absent', () => {
-  /** Members that become absent when the test says so. */
-  const attendance = () => {
-    const absent = new Set<number>();
-    const watched: { index: number; callback: () => void; isOver: boolean }[] = [];
-    const presence = {
-      isAbsent: (index: number) => absent.has(index),
-      onAbsence: (index: number, callback: () => void) => {
-        const watch = { index, callback, isOver: false };
-        watched.push(watch);
-        return () => {
-          watch.isOver = true;
-        };
-      },
+  const pass = (ms: number) => jest.advanceTimersByTimeAsync(ms);
+  const failed = (name: string) =>
+    new LockUnavailableError('a', { cause: Object.assign(new Error(name), { name }) });
+  /** Members that answer when they are told to, and whether the result is there. */
+  const asking = (rule?: () => Verdict) => {
+    const answers = members.map(() => deferred());
+    const state = { isOver: false };
+    const gathered = gather({ members, presence }, (_, index) => answers[index]?.promise, rule);
+    void gathered.then(() => (state.isOver = true));
+    const answer = async (...indexes: number[]) => {
+      for (const index of indexes) answers[index]?.resolve();
+      await pass(0);
+      return state.isOver;
     };
-    const leave = (index: number) => {
-      absent.add(index);
-      for (const watch of watched) if (watch.index === index && !watch.isOver) watch.callback();
-    };
-    return { presence, watched, leave };
+    return { answer, gathered, isOver: () => state.isOver };
   };
-  const answers = (count: number) => {
-    const resolvers: ((value: number) => void)[] = [];
-    const promises = Array.from(
-      { length: count },
-      () => new Promise<number>((resolve) => resolvers.push(resolve)),
+
+  it('are those of all; those of a majority get a moment, once', async () => {
+    const first = asking();
+    expect(await first.answer(0, 1)).toBe(false);
+    await pass(PATIENCE - 1);
+    expect(first.isOver()).toBe(false);
+    await pass(10);
+    expect(first.isOver()).toBe(true);
+    expect(presence.present()).toEqual([0, 1]);
+    const second = asking();
+    expect(await second.answer(0, 1)).toBe(true);
+    // A late answer is as good as any.
+    await first.answer(2);
+    expect(presence.present()).toEqual([0, 1, 2]);
+    expect(await asking().answer(0, 1)).toBe(false);
+  });
+
+  it('are waited for where they are needed', async () => {
+    const open = asking();
+    expect(await open.answer(0)).toBe(false);
+    await pass(10 * PATIENCE);
+    expect(open.isOver()).toBe(false);
+    expect(await open.answer(1, 2)).toBe(true);
+  });
+
+  it('are not waited for once they are decided', async () => {
+    expect(await asking(() => 'decided').answer(0)).toBe(true);
+  });
+
+  it('include the errors of members, and count only the values', async () => {
+    const error = new Error('for the test');
+    const answers = await gather({ members, presence }, (_, index) =>
+      index === 1 ? Promise.reject(error) : index === 2 ? undefined : Promise.resolve(index),
     );
-    return { promises, say: (index: number) => resolvers[index]?.(index) };
-  };
-  const all = (cast: readonly (NodeAnswer<number> | undefined)[]) =>
-    cast.includes(undefined) ? undefined : tally(cast);
-  const settle = () => new Promise(setImmediate);
-
-  it('waits for each member that is not, and watches it once, until there is a decision', async () => {
-    const { presence, watched, leave } = attendance();
-    const { promises, say } = answers(5);
-    const without = (cast: Parameters<typeof all>[0]) => (tally(cast) >= 2 ? tally(cast) : undefined);
-    let decided: number | undefined;
-    const deciding = decide(promises, all, { presence, without }).then((found) => (decided = found));
-    say(0);
-    await settle();
-    // So few that the others are needed.
-    expect(watched).toEqual([]);
-    leave(4);
-    say(1);
-    await settle();
-    expect(watched.map(({ index }) => index)).toEqual([2, 3]);
-    say(2);
-    await settle();
-    expect([decided, watched.length]).toEqual([undefined, 2]);
-    leave(3);
-    await deciding;
-    expect([decided, watched.map(({ isOver }) => isOver)]).toEqual([3, [true, true]]);
+    expect(answers).toEqual([{ value: 0 }, { error }, undefined]);
+    expect([tally(answers), tally(answers, (value) => value === 1)]).toEqual([1, 0]);
   });
 
-  it('asks for nothing more once all have answered', async () => {
-    const { presence, watched } = attendance();
-    const { promises, say } = answers(2);
-    const deciding = decide(promises, all, {
-      presence,
-      without: (cast) => (tally(cast) > 0 ? 7 : undefined),
-    });
-    say(0);
-    await settle();
-    expect(watched.map(({ index }) => index)).toEqual([1]);
-    say(1);
-    expect(await deciding).toBe(2);
+  it('are none where no member is asked', async () => {
+    expect(await gather({ members, presence }, () => undefined)).toEqual([undefined, undefined, undefined]);
+    expect(await new Ballot({ members, presence }).until(() => 'open')).toHaveLength(3);
   });
-});
 
-describe('tally', () => {
-  it('counts values that pass, and no errors', () => {
-    const cast = [{ value: 1 }, { value: 2 }, undefined, { error: 2 }];
-    expect(tally(cast)).toBe(2);
-    expect(tally(cast, (value) => value === 2)).toBe(1);
+  it.each([
+    ['CommandTimeout', [0, 2]],
+    ['NotConnected', [0, 2]],
+    ['TakenBack', [0, 1, 2]],
+  ])('show after a %s which members are there', async (name, present) => {
+    await gather({ members, presence }, (_, index) =>
+      index === 1 ? Promise.reject(failed(name)) : Promise.resolve(),
+    );
+    expect(presence.present()).toEqual(present);
+    await gather({ members, presence }, () => Promise.reject(failed('ReplyError')));
+    expect(presence.present()).toEqual([0, 1, 2]);
+  });
+
+  it('are not waited for from a member whose connection is lost', async () => {
+    members[2]!.isDown = true;
+    expect(await asking().answer(0, 1)).toBe(true);
+    members[2]!.isDown = false;
+    expect(presence.present()).toEqual([0, 1, 2]);
   });
 });
 
 describe('quorumOf', () => {
   it('is so many that two majorities always meet', () => {
-    fc.assert(
-      fc.property(fc.integer({ min: 1, max: 50 }), (half) => {
-        const members = 2 * half + 1;
-        expect(2 * quorumOf(members)).toBeGreaterThan(members);
-        expect(2 * (quorumOf(members) - 1)).toBeLessThan(members);
-      }),
-    );
+    for (let count = 1; count < 20; count++) {
+      expect(2 * quorumOf(count)).toBeGreaterThan(count);
+      expect(quorumOf(count)).toBeLessThanOrEqual(count);
+    }
   });
 });

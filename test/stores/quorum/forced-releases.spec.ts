@@ -30,7 +30,7 @@ describe('A forced release on a quorum', () => {
   const released = async () => {
     const releasing = store.forceRelease('a');
     void releasing.catch(() => undefined);
-    await pass(100);
+    await pass(500);
     return await releasing;
   };
   const hold = async (indexes: readonly number[], leaseTime = LEASE) => {
@@ -70,7 +70,7 @@ describe('A forced release on a quorum', () => {
     /** The time of the quorum is known from then on. */
     const settled = async () => {
       const looking = store.health();
-      await pass(100);
+      await pass(500);
       await looking;
     };
 

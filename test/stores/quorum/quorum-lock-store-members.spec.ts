@@ -142,32 +142,10 @@ describe('The message of a release', () => {
     for (const member of members) {
       await member.store.acquire({ ...request, owner: 'former:1' });
       await member.store.release({ name: 'a', owner: 'former:1' });
-      member.store.calls.acquire = 0;
     }
     await turn();
     return subscription;
   };
-  const calls = () => members.map((member) => member.store.calls.acquire);
-
-  it('lets one member be asked first where not all members are present, of which the two halves could be', async () => {
-    last.isDown = true;
-    await store.health();
-    await wake();
-    expect(wakes).toEqual(['a']);
-    await members[0]!.store.acquire({ ...request, owner: 'other:1' });
-    expect(await store.acquire(request)).toMatchObject({ granted: false, holder: 'other:1' });
-    expect(calls()).toEqual([2, 0, 0]);
-  });
-
-  it('lets all members be asked at once where all are present', async () => {
-    await store.health();
-    await wake();
-    expect(wakes).toEqual(['a']);
-    await members[0]!.store.acquire({ ...request, owner: 'other:1' });
-    expect(await store.acquire(request)).toMatchObject({ granted: true });
-    expect(calls()).toEqual([2, 1, 1]);
-  });
-
   it('wakes nothing after the subscription was closed', async () => {
     await store.health();
     const subscription = await wake();

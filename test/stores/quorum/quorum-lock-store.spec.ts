@@ -359,9 +359,8 @@ describe('QuorumLockStore', () => {
       const reply = await store.acquire({ ...request, name });
       return reply.granted ? NaN : reply.retryAfter;
     };
-    // Three have answered, and of the others it is not known.
-    const early = await occupied('early', 50_000, 10_000, 40_000, 20_000, 30_000);
-    expect([early > 45_000, early <= 50_000]).toEqual([true, true]);
+    const all = await occupied('all', 50_000, 10_000, 40_000, 20_000, 30_000);
+    expect([all > 25_000, all <= 30_000]).toEqual([true, true]);
     // Two are free, so the end of one is enough.
     const most = await occupied('most', 0, 0, 40_000, 10_000, 20_000);
     expect([most > 5_000, most <= 10_000]).toEqual([true, true]);
@@ -424,7 +423,9 @@ describe('QuorumLockStore', () => {
     });
 
     it('asks one member first, and takes nothing of the others when that one refuses', async () => {
-      expect(await store.acquire(request)).toMatchObject({ granted: false, holder: 'x', retryAfter: 100 });
+      const reply = await store.acquire(request);
+      expect(reply).toMatchObject({ granted: false, holder: 'x', undecided: true });
+      expect(reply.granted ? Infinity : reply.retryAfter).toBeLessThanOrEqual(500);
       expect(calls()).toEqual([1, 0, 0, 0, 0]);
     });
 
@@ -434,23 +435,12 @@ describe('QuorumLockStore', () => {
       expect(calls()).toEqual([1, 1, 1, 1, 1]);
     });
 
-    it('asks all again when one alone has refused for a while', async () => {
+    it('asks all again after half a second: one member alone may know a hold that was left behind', async () => {
       await members[1]!.store.release({ name: 'a', owner: 'y' });
       await members[2]!.store.release({ name: 'a', owner: 'z' });
-      expect(await store.acquire(request)).toMatchObject({ granted: false });
-      await sleep(110);
-      // A hold that was left behind on the first member keeps nobody from the lock.
+      const reply = await store.acquire(request);
+      await sleep(reply.granted ? NaN : reply.retryAfter + 1);
       expect(await store.acquire(request)).toMatchObject({ granted: true });
-    });
-
-    it('lets a hold that only the first member knows decide no more once it has been found', async () => {
-      await members[1]!.store.release({ name: 'a', owner: 'y' });
-      await members[2]!.store.release({ name: 'a', owner: 'z' });
-      await store.acquire(request);
-      await sleep(110);
-      await store.acquire(request);
-      await store.release(request);
-      expect(await store.acquire({ ...request, owner: 'next' })).toMatchObject({ granted: true });
     });
 
     it('asks the next one when the first is silent, and waits for it only once', async () => {
@@ -853,10 +843,10 @@ describe('QuorumLockStore', () => {
       for (const index of indexes) await members[index]!.store.forceRelease('a', undefined, forced);
       await sleep(0);
     };
-    await lose(0, 1);
+    await lose(0, 1, 2);
     expect(told).toEqual([]);
-    await lose(2);
     await lose(3, 4);
+    await until(() => told.length > 0);
     expect(told).toEqual([{ type: 'lost', owner: 'me:1', forced }]);
     const asked = { id: '1', name: 'a', owner: 'me:1', by: 'console', reason: undefined };
     await members[0]!.store.requestRelease(asked);
@@ -893,7 +883,7 @@ describe('QuorumLockStore', () => {
       await store.acquire({ ...request, owner: `late-${String(n)}` });
       await store.release({ ...request, owner: `owner-${String(n)}` });
     }
-    const { quorum } = store as unknown as { quorum: { holdings: { holdings: Map<string, unknown> } } };
-    expect(quorum.holdings.holdings.size).toBe(0);
+    const { quorum } = store as unknown as { quorum: { holds: { size: number } } };
+    expect(quorum.holds.size).toBe(0);
   });
 });

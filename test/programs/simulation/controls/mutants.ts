@@ -137,8 +137,8 @@ const further: readonly Mutant[] = [
     patches: [
       {
         file: 'stores/quorum/charters.js',
-        find: 'if (!isInService && present.length === members.length &&',
-        replace: 'if (present.length === members.length &&',
+        find: 'if (!isInService && present.length === indexes.length &&',
+        replace: 'if (present.length === indexes.length &&',
       },
       {
         file: 'stores/quorum/charters.js',
@@ -147,8 +147,8 @@ const further: readonly Mutant[] = [
       },
       {
         file: 'stores/quorum/charters.js',
-        find: 'allowed: longest, proposal }',
-        replace: 'allowed: longest }',
+        find: 'allowed: longest }), proposal }',
+        replace: 'allowed: longest }) }',
       },
     ],
   },
@@ -159,7 +159,7 @@ const further: readonly Mutant[] = [
       {
         file: 'stores/quorum/charters.js',
         find: 'const left = quarantineFor(numbers.longest) - since;',
-        replace: 'const left = quarantineFor(this.leaseTime) - since;',
+        replace: 'const left = quarantineFor(this.quorum.leaseTime) - since;',
       },
     ],
   },
@@ -169,8 +169,9 @@ const further: readonly Mutant[] = [
     patches: [
       {
         file: 'stores/quorum/majority-acquisition.js',
-        find: "name: name ?? names[0] ?? ''",
-        replace: "name: names.find((other) => other !== name) ?? ''",
+        find: 'return { granted: false, name, holder',
+        replace:
+          "return { granted: false, name: this.request.names.find((other) => other !== name) ?? '', holder",
       },
     ],
     faults: [],

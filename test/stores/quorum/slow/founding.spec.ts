@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
-import { Charters } from '../../../../lib/stores/quorum/charters.js';
+import type { Charters } from '../../../../lib/stores/quorum/charters.js';
 import { quorumOf } from '../../../../lib/stores/quorum/member.js';
+import { Quorum } from '../../../../lib/stores/quorum/quorum.js';
 import { RedisServer } from '../../../support/redis-server.js';
 import { ScriptedMember } from '../scripted-member.js';
 import { QuorumEnvironment } from '../quorum-environment.js';
@@ -38,7 +39,7 @@ class World {
   }
 
   join(): number {
-    return this.processes.push(new Charters(this.members, LEASE)) - 1;
+    return this.processes.push(new Quorum(this.members, LEASE).charters) - 1;
   }
 
   /** What happens to every process when a connection comes back. */

@@ -2,7 +2,7 @@ import { now } from '../../runtime/clock.js';
 import { TransientMap } from '../../store/transient-map.js';
 
 /** The record of one owner's locks on the members. */
-export class Holding {
+export class Hold {
   /** The last fencing token of each name. */
   readonly fencingTokens = new Map<string, number>();
   /** The names that the owner has released. No request may take them again. */
@@ -14,25 +14,25 @@ export class Holding {
   /** The moment by which the members have forgotten all holds, ms on the monotonic clock. */
   until: number;
 
-  constructor(readonly leaseTime: number) {
+  constructor(leaseTime: number) {
     this.until = now() + leaseTime;
   }
 
-  /** Called before a request that takes a lock at a member. */
-  ask(index: number): void {
+  /** Called before a request that takes a lock at a member. @returns whether the member may hold one already */
+  ask(index: number): boolean {
+    const before = this.mayBeHeldBy(index);
     this.holds[index] = true;
     this.unanswered[index] = (this.unanswered[index] ?? 0) + 1;
+    return before;
   }
 
-  /** Called after an answer, or if the request was certainly not sent. */
-  answered(index: number): void {
+  /**
+   * Called after an answer, or if the request was certainly not sent.
+   * @param holds whether the member may hold a lock after that
+   */
+  answered(index: number, holds: boolean): void {
     this.unanswered[index] = (this.unanswered[index] ?? 0) - 1;
-  }
-
-  /** As `answered`, if the member has taken nothing and held nothing before. */
-  refused(index: number): void {
-    this.answered(index);
-    this.holds[index] = this.isUnsureOf(index);
+    this.holds[index] = holds || this.isUnsureOf(index);
   }
 
   mayBeHeldBy(index: number): boolean {
@@ -49,24 +49,15 @@ export class Holding {
   }
 }
 
-/** By owner. An owner whose lease simply ends sends nothing, so ended holdings are removed from time to time. */
-export class Holdings {
-  private readonly holdings = new TransientMap<string, Holding>();
+/** By owner. An owner whose lease simply ends sends nothing, so ended holds are removed from time to time. */
+export class Holds extends TransientMap<string, Hold> {
   private sweepAt = 1_000;
 
-  get(owner: string): Holding | undefined {
-    return this.holdings.get(owner);
-  }
-
-  set(owner: string, holding: Holding): void {
-    this.holdings.set(owner, holding);
-    if (this.holdings.size < this.sweepAt) return;
+  override set(owner: string, hold: Hold): void {
+    super.set(owner, hold);
+    if (this.size < this.sweepAt) return;
     const time = now();
-    for (const [key, { until }] of this.holdings) if (until < time) this.holdings.delete(key);
-    this.sweepAt = Math.max(1_000, 2 * this.holdings.size);
-  }
-
-  delete(owner: string): void {
-    this.holdings.delete(owner);
+    for (const [key, { until }] of this) if (until < time) this.delete(key);
+    this.sweepAt = Math.max(1_000, 2 * this.size);
   }
 }
