@@ -51,7 +51,10 @@ const COMMANDS = new Set<Method>(['acquire', 'acquireAll', 'renew', 'release', '
 
 /** The store's own data, for faults. */
 interface Inside {
-  readonly locks: Map<string, { readonly isOver: boolean; readonly holders: ReadonlyMap<string, unknown> }>;
+  readonly locks: Map<
+    string,
+    { readonly isOver: boolean; readonly holders: Iterable<readonly [string, unknown]> }
+  >;
 }
 
 let runs = 0;
@@ -119,7 +122,7 @@ export class MemoryServer {
   holds(): { lock: string; owner: string }[] {
     if (this.actor === undefined) return [];
     const { locks } = this.store as unknown as Inside;
-    return [...locks].flatMap(([lock, { holders }]) => [...holders.keys()].map((owner) => ({ lock, owner })));
+    return [...locks].flatMap(([lock, { holders }]) => [...holders].map(([owner]) => ({ lock, owner })));
   }
 
   /** The locks that are not free, and the subscriptions that are left. */
