@@ -25,50 +25,37 @@ export interface Membership {
   readonly presence: Presence;
 }
 
-interface Wait<A> {
-  readonly rule: Rule<A>;
-  readonly resolve: (answers: Answers<A>) => void;
-}
-
 /** The answers of the members to one operation. */
 export class Ballot<A> {
   /** Later answers are added after a decision, too. */
   readonly answers: (Answer<A> | undefined)[];
-  private readonly asked = new Set<number>();
-  private wait: Wait<A> | undefined;
+  /** The members that have been asked and have not answered. */
+  private readonly missing = new Set<number>();
+  private wait: { readonly rule: Rule<A>; readonly resolve: (answers: Answers<A>) => void } | undefined;
   private timer: NodeJS.Timeout | undefined;
 
   constructor(private readonly membership: Membership) {
     this.answers = membership.members.map(() => undefined);
   }
 
-  /** Counts a member in. `answered` or `failed` must follow. */
+  /** Counts a member in. `settle` must follow. */
   ask(index: number): void {
-    this.asked.add(index);
+    this.missing.add(index);
   }
 
-  hasAsked(index: number): boolean {
-    return this.asked.has(index);
-  }
-
-  answered(index: number, value: A): void {
-    this.membership.presence.answered(index);
-    this.answers[index] = { value };
-    this.consider();
-  }
-
-  failed(index: number, error: unknown): void {
-    this.membership.presence.failed(index, error);
-    this.answers[index] = { error };
+  settle(index: number, answer: Answer<A>): void {
+    this.membership.presence.note(index, answer);
+    this.answers[index] = answer;
+    this.missing.delete(index);
     this.consider();
   }
 
   async enter(index: number, answer: Promise<A>): Promise<void> {
     this.ask(index);
     try {
-      this.answered(index, await answer);
+      this.settle(index, { value: await answer });
     } catch (error) {
-      this.failed(index, error);
+      this.settle(index, { error });
     }
   }
 
@@ -82,27 +69,22 @@ export class Ballot<A> {
 
   private consider(): void {
     if (this.wait === undefined) return;
-    const missing = [...this.asked].filter((index) => this.answers[index] === undefined);
-    const verdict = missing.length === 0 ? 'decided' : this.wait.rule(this.answers);
+    const verdict = this.missing.size === 0 ? 'decided' : this.wait.rule(this.answers);
     if (verdict === 'open') return;
-    if (verdict === 'decided' || missing.every((index) => this.membership.presence.isAbsent(index)))
-      this.end();
+    const { presence } = this.membership;
+    if (verdict === 'decided' || [...this.missing].every((index) => presence.isAbsent(index))) this.end();
+    // After a busy moment of this process, timers run before answers that have already arrived.
     else
       this.timer ??= setTimer(() => {
-        this.loseLate();
+        afterInput(this.loseLate);
       }, GRACE);
   }
 
-  private loseLate(): void {
-    // After a busy moment of this process, timers run before answers that have already arrived.
-    afterInput(() => {
-      if (this.wait === undefined || this.timer === undefined) return;
-      for (const index of this.asked) {
-        if (this.answers[index] === undefined) this.membership.presence.late(index);
-      }
-      this.end();
-    });
-  }
+  private readonly loseLate = (): void => {
+    if (this.wait === undefined || this.timer === undefined) return;
+    for (const index of this.missing) this.membership.presence.late(index);
+    this.end();
+  };
 
   private end(): void {
     clearTimer(this.timer);
@@ -129,19 +111,17 @@ export function gather<A>(
   return ballot.until(rule);
 }
 
-/** The number of members that have answered with a matching value. */
-export const tally = <A>(answers: Answers<A>, passes: (value: A) => boolean = () => true): number =>
-  answers.filter((answer) => answer !== undefined && 'value' in answer && passes(answer.value)).length;
-
-/** The value of one member; undefined if it has not answered with one. */
-export function valueAt<A>(answers: Answers<A>, index: number): A | undefined {
-  const answer = answers[index];
-  return answer !== undefined && 'value' in answer ? answer.value : undefined;
-}
-
 /** The values of the members that have answered with one. */
 export const valuesOf = <A>(answers: Answers<A>): A[] =>
   answers.flatMap((answer) => (answer !== undefined && 'value' in answer ? [answer.value] : []));
+
+/** The value of one member; undefined if it has not answered with one. */
+export const valueAt = <A>(answers: Answers<A>, index: number): A | undefined =>
+  valuesOf([answers[index]])[0];
+
+/** The number of members that have answered with a matching value. */
+export const tally = <A>(answers: Answers<A>, passes: (value: A) => boolean = () => true): number =>
+  valuesOf(answers).filter(passes).length;
 
 export const isMajority = (answers: Answers<unknown>): boolean => tally(answers) >= quorumOf(answers.length);
 

@@ -10,10 +10,7 @@ export const namesOf = (members: readonly Member[]): string =>
     .sort()
     .join(' ');
 
-/**
- * The greatest numbers of some charters. `allowed` counts if at least `voices` charters contain it.
- * @returns undefined without a charter
- */
+/** The greatest numbers of some charters. `allowed` counts if at least `voices` charters contain it. */
 export function numbersOf(charters: readonly Numbers[], voices = 1): Numbers | undefined {
   const [first] = charters;
   if (first === undefined) return undefined;
@@ -22,10 +19,7 @@ export function numbersOf(charters: readonly Numbers[], voices = 1): Numbers | u
   return { id: first.id, longest, allowed: allowed[voices - 1] ?? 0 };
 }
 
-/**
- * The reason to refuse a set of members that differs from the set of a charter.
- * @param node has that charter, or none if it `isEmpty`
- */
+/** Why a service is refused whose `node` has the charter of another set of members, or none if it `isEmpty`. */
 export const conflictWith = (
   { size, names }: Charter,
   members: readonly Member[],

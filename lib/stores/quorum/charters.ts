@@ -8,16 +8,18 @@ import { conflictWith, namesOf, type Numbers, numbersOf, quarantineFor } from '.
 import { type Amendment, type Charter, type Identity, type Member, quorumOf } from './member.js';
 
 /** The last report of a member's server. */
-interface Standing extends Omit<Identity, 'time'> {
+interface Standing extends Pick<Identity, 'runId' | 'charter'> {
   /** The connection generation of the report. */
   readonly generation: number;
   /** ms by which the server's clock is ahead of `now()`. */
-  readonly clock: number;
+  readonly clock?: number;
+  /** The permanent error that keeps this process from the charter, in place of all that. */
+  readonly withheld?: LockUnavailableError;
 }
 
 /** Pause between two surveys, ms. Short at first, because another process may be founding the quorum, and then doubled. */
 const SHORTEST_PAUSE = 20;
-const LONGEST_PAUSE = 1_000;
+const LONGEST_PAUSE = 500;
 
 /** Decides by the charters of the members which votes count. For the rules and their reasons see docs/design/redlock.md. */
 export class Charters {
@@ -27,22 +29,14 @@ export class Charters {
   private readonly standings: (Standing | undefined)[];
   /** The connection generations that this process has tried to read. */
   private readonly tried: number[] = [];
-  /** The permanent error, if any, that keeps this process from a member's charter. */
-  private readonly withheld: (LockUnavailableError | undefined)[] = [];
   /** The moment from which each vote should count, by the members' last answers. */
-  private readonly votesFrom: number[];
+  private readonly votesFrom: number[] = [];
   /** The numbers of the charter when this process last saw a vote. */
   private remembered: Numbers | undefined;
-  /**
-   * The reason why this service may not use the members. Cleared only when all members have one charter, because a
-   * member may lose the conflicting one.
-   */
+  /** Why this service may not use the members. Cleared only when all have one charter: a member may lose the other one. */
   private refusal: string | undefined;
   private readonly names: string;
-  /**
-   * Whether the service has reached all members by its names. From then on, it may restore the charter of a member that
-   * has lost it.
-   */
+  /** Whether the names of this service have led to all members, so that it may restore the charter of any of them. */
   private isIntroduced = false;
   private surveying: Promise<void> | undefined;
   private nextSurvey = 0;
@@ -52,7 +46,6 @@ export class Charters {
   constructor(private readonly quorum: Membership & { readonly leaseTime: number }) {
     this.members = quorum.members;
     this.standings = this.members.map(() => undefined);
-    this.votesFrom = this.members.map(() => 0);
     this.names = namesOf(this.members);
   }
 
@@ -89,7 +82,6 @@ export class Charters {
 
   /** ms until the member's vote counts; undefined if its run is unknown. */
   quarantineOf(index: number): number | undefined {
-    if (this.withheldBy(index) !== undefined) return Infinity;
     const standing = this.current(index);
     if (standing === undefined || this.votes(index)) return standing && 0;
     if (standing.runId === undefined) return Infinity;
@@ -98,7 +90,7 @@ export class Charters {
 
   /** The reason why a member never votes: its user has no right to the charter. */
   withheldBy(index: number): LockUnavailableError | undefined {
-    return this.current(index) === undefined ? this.withheld[index] : undefined;
+    return this.current(index)?.withheld;
   }
 
   /**
@@ -113,10 +105,7 @@ export class Charters {
     if (this.surveying === undefined && isSoon) return;
     this.surveying ??= this.doSurvey().finally(() => {
       this.surveying = undefined;
-      const time = monotonicTime();
-      // A vote whose moment has passed could not be given then, so it does not hasten the next survey.
-      const votesFrom = this.votesFrom.filter((from, index) => from > time && !this.votes(index));
-      this.nextSurvey = Math.min(time + this.pause, ...votesFrom);
+      this.nextSurvey = monotonicTime() + this.pause;
       this.pause = Math.min(2 * this.pause, LONGEST_PAUSE);
     });
     await this.surveying;
@@ -144,17 +133,13 @@ export class Charters {
   private async read(member: Member, index: number): Promise<void> {
     const { generation } = member;
     this.tried[index] = generation;
-    const { time, ...told } = await member.identify().catch((error: unknown) => {
-      this.withheld[index] = isLockUnavailableError(error) && error.permanent ? error : undefined;
-      throw error;
-    });
-    this.withheld[index] = undefined;
+    const { time, ...told } = await member.identify().catch(unlessWithheld);
     if (member.generation !== generation) throw new Error('the connection was lost meanwhile');
     if (this.standings[index]?.runId !== told.runId) {
       this.pause = SHORTEST_PAUSE;
       this.votesFrom[index] = monotonicTime() + quarantineFor(this.numbers?.longest ?? this.quorum.leaseTime);
     }
-    this.standings[index] = { ...told, generation, clock: time - now() };
+    this.standings[index] = { ...told, generation, ...(time !== undefined && { clock: time - now() }) };
     this.learn();
   }
 
@@ -172,26 +157,18 @@ export class Charters {
     this.allowed = Math.max(this.allowed, numbers.allowed);
     if (!members.some((_, index) => this.votes(index))) return;
     this.remembered = { ...numbers, longest: Math.max(numbers.longest, this.remembered?.longest ?? 0) };
-    if (!this.isIntroduced && this.isWhole) this.introduce(numbers);
+    const runs = new Set(members.map((_, index) => this.current(index)?.runId));
+    if (this.isIntroduced || told.length < members.length || runs.size < members.length) return;
+    this.isIntroduced = true;
+    if (told.every((charter) => charter.names.includes(this.names))) return;
+    // This service may restore a charter after its next start, too.
+    void this.ask((member) => member.amend(this.amendment(numbers)));
   }
 
   private refuse(index: number, charter: Charter | undefined, isEmpty: boolean): void {
     const node = this.members[index]?.node;
     if (node !== undefined && charter !== undefined)
       this.refusal = conflictWith(charter, this.members, node, isEmpty);
-  }
-
-  /** Whether all members are different servers, and each has a charter of the quorum. */
-  private get isWhole(): boolean {
-    const runs = new Set(this.members.map((_, index) => this.current(index)?.runId));
-    return this.told.length === this.members.length && runs.size === this.members.length;
-  }
-
-  /** Adds the names to the charters, so that this service may restore a charter after its next start, too. */
-  private introduce(numbers: Numbers): void {
-    this.isIntroduced = true;
-    if (this.told.every((charter) => charter.names.includes(this.names))) return;
-    void this.ask((member) => member.amend(this.amendment(numbers)));
   }
 
   /** Whether an empty member that this service reaches is a member of the quorum. */
@@ -212,8 +189,9 @@ export class Charters {
     // The second report of a member with a vote is newer than every run that the first round has found.
     await this.readAll();
     const present = indexes.filter((index) => {
-      const standing = this.current(index);
-      return standing !== first[index] && standing?.generation === first[index]?.generation;
+      const { [index]: standing } = this.standings;
+      const isRead = standing !== first[index] && standing?.generation === first[index]?.generation;
+      return isRead && standing === this.current(index) && standing?.withheld === undefined;
     });
     const isOfThisRun = (index: number) => {
       const { runId, charter } = this.current(index) ?? {};
@@ -235,13 +213,10 @@ export class Charters {
 
   /** The greatest numbers that the members and this process know, for members of which none has a vote. */
   private greatest(isInService: boolean): Numbers {
-    const known = numbersOf(this.remembered === undefined ? this.told : [...this.told, this.remembered]);
-    const {
-      id = createHash('sha1').update(this.names).digest('hex'),
-      longest = 0,
-      allowed = 0,
-    } = known ?? {};
     const { leaseTime } = this.quorum;
+    const known = numbersOf(this.remembered === undefined ? this.told : [...this.told, this.remembered]);
+    const id = known?.id ?? createHash('sha1').update(this.names).digest('hex');
+    const { longest = 0, allowed = 0 } = known ?? {};
     const first = isInService || allowed > 0 ? allowed : leaseTime;
     return { id, longest: Math.max(leaseTime, longest), allowed: first };
   }
@@ -253,11 +228,9 @@ export class Charters {
     const { id, longest } = this.greatest(false);
     const proposal = `${id} ${String(longest)};`;
     // In sequence and in the same order for all services, so that the first member decides between two founders.
-    const inOrder = [...this.members.entries()].sort(([a], [b]) =>
-      (runs[a] ?? '') < (runs[b] ?? '') ? -1 : 1,
-    );
-    for (const [index, member] of inOrder) {
-      if (!(await member.propose(id, runs[index] ?? '', proposal).catch(() => false))) return false;
+    for (const run of [...runs].sort()) {
+      const member = this.members[runs.indexOf(run)];
+      if (!(await member?.propose(id, run, proposal).catch(() => false))) return false;
     }
     const founding = { ...this.amendment({ id, longest, allowed: longest }), proposal };
     await this.ask((member, index) => member.amend({ ...founding, run: runs[index] }));
@@ -265,19 +238,15 @@ export class Charters {
     return true;
   }
 
-  /**
-   * Keeps a run from voting until a majority has known it for the time of the longest lease, and then gives it its
-   * vote.
-   */
+  /** Gives a run its vote when a majority has known it for the time of the longest lease. */
   private async quarantine(index: number, numbers: Numbers, isInService: boolean): Promise<void> {
-    const { members } = this;
-    const member = members[index];
+    const { [index]: member } = this.members;
     const run = this.current(index)?.runId;
     if (member === undefined || run === undefined) return;
     try {
       if (isInService) await member.amend({ ...this.amendment(numbers), quarantined: run });
       const times = valuesOf(await this.ask((witness) => witness.witness(run))).sort((a, b) => b - a);
-      const since = times[quorumOf(members.length) - 1];
+      const since = times[quorumOf(this.members.length) - 1];
       if (since === undefined) return;
       const left = quarantineFor(numbers.longest) - since;
       this.votesFrom[index] = monotonicTime() + left;
@@ -289,4 +258,9 @@ export class Charters {
       // The next survey tries again.
     }
   }
+}
+
+function unlessWithheld(error: unknown) {
+  if (!isLockUnavailableError(error) || !error.permanent) throw error;
+  return { runId: undefined, time: undefined, charter: undefined, withheld: error };
 }

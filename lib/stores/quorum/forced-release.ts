@@ -10,10 +10,7 @@ import type { Quorum } from './quorum.js';
 
 /** Most tokens that local hand-offs may have given beyond the token on the nodes: one per µs. */
 const HANDED_ON = 1_000_000;
-/**
- * The same for a token that is ahead of the clocks. That state lasts for some seconds at most, with one hand-off per 10
- * µs.
- */
+/** The same for a token that is ahead of the clocks, for some seconds at most, with one hand-off per 10 µs. */
 const HANDED_ON_AHEAD = 100_000;
 
 /**
@@ -64,12 +61,7 @@ export async function forceRelease(quorum: Quorum, name: string, asker: Asker | 
 const isLease = <H extends { readonly remainingTime: number }>(holder: H | undefined): holder is H =>
   holder !== undefined && holder.remainingTime < Infinity;
 
-/**
- * A token that is not less than any token given under a hold. A silent member may have given a greater token than the
- * other members know, by the margin that acquisitions leave between them. But tokens are times of the members' clocks,
- * which lie within the same margin, and a majority knows any token beyond these. So repeated forced releases do not drive
- * the tokens further and further ahead of the clocks, which are all that a restarted member has.
- */
+/** A token that is not less than any token given under a hold; see rule 6 in docs/design/redlock.md. */
 function tokenBeyond({ charters, leaseTime }: Quorum, last: number | undefined): number | undefined {
   if (last === undefined) return undefined;
   // The margin of the service with the longest lease.

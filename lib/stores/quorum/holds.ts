@@ -4,7 +4,7 @@ import { TransientMap } from '../../store/transient-map.js';
 /** The record of one owner's locks on the members. */
 export class Hold {
   /** The last fencing token of each name. */
-  readonly fencingTokens = new Map<string, number>();
+  readonly fencingTokens: Map<string, number>;
   /** The names that the owner has released. No request may take them again. */
   readonly released = new Set<string>();
   /** By member, whether it may hold a lock for the owner. */
@@ -14,7 +14,8 @@ export class Hold {
   /** The moment by which the members have forgotten all holds, ms on the monotonic clock. */
   until: number;
 
-  constructor(leaseTime: number) {
+  constructor(names: readonly string[], leaseTime: number) {
+    this.fencingTokens = new Map(names.map((name) => [name, 0]));
     this.until = now() + leaseTime;
   }
 
@@ -42,10 +43,6 @@ export class Hold {
   /** Whether a request without an answer may still take effect. */
   isUnsureOf(index: number): boolean {
     return (this.unanswered[index] ?? 0) > 0;
-  }
-
-  prolong(leaseTime: number): void {
-    this.until = Math.max(this.until, now() + leaseTime);
   }
 }
 

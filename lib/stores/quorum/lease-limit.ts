@@ -15,7 +15,7 @@ const FOUNDING = 25;
  * restarted knows how long a restarted member must wait. Acquisitions below the limit need none of these steps.
  */
 export class QuorumLeaseLimit implements LeaseLimit {
-  private readonly raising = new Map<number, Promise<boolean>>();
+  private readonly raising = new Map<number, Promise<void>>();
   /** The members that have not acknowledged the last raise. */
   private missing: readonly string[] = [];
   private restsUntil = -Infinity;
@@ -26,12 +26,17 @@ export class QuorumLeaseLimit implements LeaseLimit {
     return this.quorum.charters.allowed;
   }
 
-  async raise(name: string, leaseTime: number): Promise<Error | undefined> {
-    const isAllowed = await this.isAllowed(leaseTime);
-    return this.quorum.charters.conflict ?? (isAllowed ? undefined : this.refusal(name, leaseTime));
-  }
-
-  refusal(name: string, leaseTime: number): LockUnavailableError {
+  /** No error if the members are silent: the attempt reports that for each of them. */
+  async raise(name: string | undefined, leaseTime: number): Promise<Error | undefined> {
+    const { charters } = this.quorum;
+    const raising =
+      this.raising.get(leaseTime) ?? this.ask(leaseTime).finally(() => this.raising.delete(leaseTime));
+    this.raising.set(leaseTime, raising);
+    await raising;
+    // All members may have one charter by now.
+    if (charters.conflict !== undefined) void charters.survey();
+    if (charters.conflict !== undefined || this.most === 0 || this.most >= leaseTime)
+      return charters.conflict;
     const cause = new Error(
       `a lease of ${String(leaseTime)} ms is longer than the ${String(this.most)} ms that all nodes have acknowledged` +
         `; missing: ${this.missing.join(', ')}; ask for less, or bring these nodes back`,
@@ -39,26 +44,16 @@ export class QuorumLeaseLimit implements LeaseLimit {
     return new LockUnavailableError(name, { cause, effect: 'refused' });
   }
 
-  /** Asks the members to allow holds of this length. */
-  isAllowed(leaseTime: number): Promise<boolean> {
-    const raising = this.raising.get(leaseTime);
-    if (raising !== undefined) return raising;
-    const asking = this.ask(leaseTime).finally(() => this.raising.delete(leaseTime));
-    this.raising.set(leaseTime, asking);
-    return asking;
-  }
-
-  private async ask(leaseTime: number): Promise<boolean> {
+  private async ask(leaseTime: number): Promise<void> {
     const { members, charters } = this.quorum;
     for (let surveys = 0; charters.allowed === 0 && surveys < SURVEYS; surveys++) {
       // Another process may be founding the quorum.
       if (surveys > 0) await sleep(FOUNDING);
       await charters.survey();
     }
-    const { numbers } = charters;
-    if (charters.allowed >= leaseTime) return true;
-    if (numbers === undefined || charters.conflict !== undefined || monotonicTime() < this.restsUntil)
-      return false;
+    const { numbers, conflict } = charters;
+    if (charters.allowed >= leaseTime || numbers === undefined || conflict !== undefined) return;
+    if (monotonicTime() < this.restsUntil) return;
     const generations = members.map(({ generation }) => generation);
     const raised = { id: numbers.id, size: members.length, longest: leaseTime, allowed: 0 };
     // By the end of the first round, each member has acknowledged it in the run in which it does so again in the second
@@ -77,10 +72,9 @@ export class QuorumLeaseLimit implements LeaseLimit {
       this.missing = members.flatMap(({ node }, index) => (isMissing(index) ? [node] : []));
       if (this.missing.length === 0) continue;
       this.restsUntil = monotonicTime() + PAUSE;
-      return false;
+      return;
     }
     charters.allowed = Math.max(charters.allowed, leaseTime);
     await gather(this.quorum, (member) => member.amend({ ...raised, allowed: leaseTime }));
-    return true;
   }
 }

@@ -5,7 +5,7 @@ import type { AcquireAllReply, AcquireAllRequest, AcquireReply } from '../../sto
 import { type Answers, Ballot, valuesOf, type Verdict } from './ballot.js';
 import type { Hold } from './holds.js';
 import type { Member } from './member.js';
-import { mismatchAmong, noMajority, outcomesOf } from './outcomes.js';
+import { noMajority } from './outcomes.js';
 import type { Quorum } from './quorum.js';
 
 type Grant = Extract<AcquireAllReply, { granted: true }>;
@@ -34,16 +34,21 @@ export class MajorityAcquisition {
    * @throws LockKindMismatchError if a node has another kind of value under the name
    */
   async run(): Promise<AcquireAllReply> {
-    const { ballot, request } = this;
-    const { members, needed, splitVotes } = this.quorum;
+    const { ballot, request, quorum } = this;
+    const { members, needed, presence, splitVotes } = quorum;
     const split = splitVotes.remaining(request.names);
-    const refusal = split > 0 && this.hasMajority ? await this.askOne() : undefined;
-    if (refusal !== undefined) {
-      this.takeBack();
-      return { ...refusal, retryAfter: Math.min(refusal.retryAfter, split), undecided: true };
+    const first = split > 0 && this.hasMajority ? presence.present()[0] : undefined;
+    if (first !== undefined) {
+      // All processes ask the same member first, so the one that gets its grant mostly has no rival at the others.
+      void this.vote(ballot, first, request.leastToken);
+      const [refusal] = votesOf(await ballot.until(() => 'enough')).refusals;
+      if (refusal !== undefined) {
+        this.takeBack();
+        return { ...refusal, retryAfter: Math.min(refusal.retryAfter, split), undecided: true };
+      }
     }
     for (const index of members.keys()) {
-      if (!ballot.hasAsked(index)) void this.vote(ballot, index, request.leastToken);
+      if (index !== first) void this.vote(ballot, index, request.leastToken);
     }
     const answers = await ballot.until((cast) => this.verdict(cast));
     const { grants, refusals } = votesOf(answers);
@@ -54,27 +59,7 @@ export class MajorityAcquisition {
     if (!isGranted && refusals.length > 0 && refusals.length + grants.length >= needed)
       return this.refusalBy(refusals, grants.length);
     // Every possible grant is being released.
-    const error = noMajority(request.names.join(','), outcomesOf(members, answers), 'refused');
-    throw mismatchAmong(answers) ?? error;
-  }
-
-  /**
-   * Asks the first member that answers. All processes ask the members in the same order, so the process that gets this
-   * grant mostly has no rival at the other members.
-   * @returns the refusal of the member
-   */
-  private async askOne(): Promise<Refusal | undefined> {
-    const { ballot, request } = this;
-    for (const index of this.quorum.presence.present()) {
-      if (this.isUnwanted) return undefined;
-      void this.vote(ballot, index, request.leastToken);
-      const { [index]: answer } = await ballot.until((cast) =>
-        cast[index] === undefined ? 'enough' : 'decided',
-      );
-      // A silent or failed member decides nothing.
-      if (answer !== undefined && 'value' in answer) return votesOf([answer]).refusals[0];
-    }
-    return undefined;
+    throw noMajority(quorum, request.names.join(','), answers, 'refused');
   }
 
   /** Asks one member. A single function without closures, because each promise of each node costs time. */
@@ -84,7 +69,9 @@ export class MajorityAcquisition {
     const member = members[index];
     ballot.ask(index);
     if (member === undefined || this.isUnwanted || (member.isDown && this.hasMajority)) {
-      ballot.failed(index, this.isUnwanted ? this.unwanted() : member?.outage(request.names.join(',')));
+      ballot.settle(index, {
+        error: this.isUnwanted ? this.unwanted() : member?.outage(request.names.join(',')),
+      });
       return;
     }
     const { generation } = member;
@@ -98,12 +85,11 @@ export class MajorityAcquisition {
       const isVote = isAllowed && (charters.votes(index) || (await charters.mayVote(index)));
       const withheld = charters.withheldBy(index);
       if (!reply.granted || (isVote && member.generation === generation))
-        ballot.answered(index, named(reply, request));
-      else if (withheld === undefined) ballot.answered(index, 'quarantined');
-      else ballot.failed(index, withheld);
+        ballot.settle(index, { value: named(reply, request) });
+      else ballot.settle(index, withheld === undefined ? { value: 'quarantined' } : { error: withheld });
     } catch (error) {
       if (isLockUnavailableError(error) && error.effect === 'refused') hold.answered(index, before);
-      ballot.failed(index, error);
+      ballot.settle(index, { error });
     }
     if (this.isTakenBack && hold.isUnsureOf(index)) this.giveUp(index, true);
   }
@@ -137,21 +123,18 @@ export class MajorityAcquisition {
     const { grants, refusals, missing } = votesOf(answers);
     if (grants.length >= needed) return 'decided';
     const told = grants.length + refusals.length;
-    const isTaken = refusals.length > 0 && told >= needed;
-    // If the first answers name different locks, further answers show which lock keeps the owner from a majority.
-    const isCertain =
-      grants.length + missing < needed && refusals.every(({ name }) => name === refusals[0]?.name);
-    if (isTaken) return isCertain ? 'decided' : 'enough';
-    return told + missing < needed ? 'enough' : 'open';
+    if (told + missing < needed) return 'enough';
+    if (refusals.length === 0 || told < needed) return 'open';
+    // If the first answers name different locks or holders, further answers show which one keeps the owner from a majority.
+    const isOne = refusals.every(
+      ({ name, holder }) => name === refusals[0]?.name && holder === refusals[0].holder,
+    );
+    return isOne && grants.length + missing < needed ? 'decided' : 'enough';
   }
 
   /**
-   * The tokens are the greatest that the members have given. The next majority includes one of these members, and that
-   * member then gives a greater token: it has learned this token with the release, or the lease has ended and its clock
-   * has advanced by that time. Only a member whose clock is further behind must learn the token now. The margin does
-   * not grow with longer leases, because a forced release ends such a lease early, and adds the module's margin itself.
-   * A token that is ahead of the clocks by more than the margin comes from a fast clock, or from no clock. Other clocks
-   * may not reach it by the end of the lease, so all members learn it.
+   * The tokens are the greatest that the members have given. Members that are too far behind learn them first; see "Tokens"
+   * in docs/design/redlock.md.
    * @returns undefined if too few members have learned it
    */
   private async agree(): Promise<readonly number[] | undefined> {
@@ -178,8 +161,8 @@ export class MajorityAcquisition {
     const { hold, ballot } = this;
     this.isTakenBack = true;
     for (const index of this.quorum.members.keys()) {
-      if (!hold.mayBeHeldBy(index)) continue;
-      this.giveUp(index, hold.isUnsureOf(index) && ballot.answers[index] !== undefined);
+      if (hold.mayBeHeldBy(index))
+        this.giveUp(index, hold.isUnsureOf(index) && ballot.answers[index] !== undefined);
     }
   }
 
@@ -190,25 +173,22 @@ export class MajorityAcquisition {
   }
 
   /**
-   * Each member names the first busy lock. The answer is the lock that alone keeps the owner from a majority, with the
-   * end and the holder that the members report. A stray hold on a minority says nothing about that lock.
+   * Each member names the first busy lock. The answer is the lock that most members name, with the end and the holder that
+   * they report. A stray hold on a minority says nothing about that lock.
    */
   private refusalBy(refusals: readonly Refusal[], grants: number): Refusal {
-    const { members, presence, needed, splitVotes } = this.quorum;
-    const [name = ''] = byFrequency(refusals.map((refusal) => refusal.name));
+    const { needed, splitVotes } = this.quorum;
+    const name = mostFrequent(refusals.map((refusal) => refusal.name)) ?? '';
     const ofName = refusals.filter((refusal) => refusal.name === name);
-    const [holder] = byFrequency(ofName.map((refusal) => refusal.holder));
-    const agreeing = ofName.filter((refusal) => refusal.holder === holder).length;
-    const pending = members.filter((_, index) => this.hold.isUnsureOf(index) && !presence.isAbsent(index));
-    const isSplit = agreeing + pending.length < needed;
-    if (isSplit) splitVotes.add(this.request.names);
-    const voices = ofName.length > members.length - needed ? ofName : refusals;
-    const free = grants + refusals.length - voices.length;
+    const holder = mostFrequent(ofName.map((refusal) => refusal.holder));
+    const undecided = ofName.filter((refusal) => refusal.holder === holder).length < needed;
+    if (undecided) splitVotes.add(this.request.names);
     // A majority is free after the end of this many holds.
-    const ends = voices.map(({ retryAfter }) => retryAfter).sort((a, b) => a - b);
-    const end = ends[needed - free - 1] ?? ends.at(-1) ?? 0;
-    const retryAfter = isSplit ? Math.min(end, SPLIT_POLL) : end;
-    return { granted: false, name, holder, retryAfter, undecided: agreeing < needed };
+    const busy = needed - grants - (refusals.length - ofName.length);
+    const ends = ofName.map(({ retryAfter }) => retryAfter).sort((a, b) => a - b);
+    const end = ends[busy - 1] ?? ends.at(-1) ?? 0;
+    const retryAfter = undecided ? Math.min(end, SPLIT_POLL) : end;
+    return { granted: false, name, holder, retryAfter, undecided };
   }
 }
 
@@ -229,8 +209,7 @@ function votesOf(answers: Answers<Vote>): { grants: Grant[]; refusals: Refusal[]
   };
 }
 
-/** Each value once, the most frequent first. */
-function byFrequency<T>(values: readonly T[]): readonly T[] {
+function mostFrequent<T>(values: readonly T[]): T | undefined {
   const times = (value: T) => values.filter((other) => other === value).length;
-  return [...new Set(values)].sort((a, b) => times(b) - times(a));
+  return [...values].sort((a, b) => times(b) - times(a))[0];
 }

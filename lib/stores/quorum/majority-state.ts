@@ -13,18 +13,19 @@ export function majorityState(answers: States): StoredLock | null {
   const states = told.filter((state) => state !== null);
   const holds = states.flatMap(({ holders }) => holders);
   const byOwner = holds.map(({ owner }) => holds.filter((hold) => hold.owner === owner));
-  const [held] = byOwner.sort((a, b) => b.length - a.length);
-  const owner = held?.[0]?.owner;
-  if (held === undefined || owner === undefined) return null;
+  const [held = []] = byOwner.sort((a, b) => b.length - a.length);
+  const [first] = held;
   const needed = quorumOf(answers.length);
-  if (held.length + answers.length - told.length < needed) return null;
+  if (first === undefined || held.length + answers.length - told.length < needed) return null;
   // The time for which a majority keeps the hold.
   const times = held.map(({ remainingTime }) => remainingTime).sort((a, b) => b - a);
   const remainingTime = times[needed - 1] ?? times.at(-1) ?? 0;
   const since = Math.min(...held.map((hold) => hold.since ?? Infinity));
   return {
     kind: 'lock',
-    holders: [{ owner, mode: 'exclusive', remainingTime, since: since === Infinity ? undefined : since }],
+    holders: [
+      { owner: first.owner, mode: 'exclusive', remainingTime, since: since === Infinity ? undefined : since },
+    ],
     queue: [],
     fencingToken: greatestToken(answers),
     listeners: Math.max(...states.map(({ listeners }) => listeners)),

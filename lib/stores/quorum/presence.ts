@@ -1,4 +1,5 @@
 import { isLockUnavailableError } from '../../api/error-guards.js';
+import type { Answer } from './ballot.js';
 import type { Member } from './member.js';
 
 /**
@@ -20,17 +21,13 @@ export class Presence {
     return [...this.members.keys()].filter((index) => !this.isAbsent(index));
   }
 
-  answered(index: number): void {
-    this.silent.delete(index);
-  }
-
   late(index: number): void {
     this.silent.add(index);
   }
 
-  failed(index: number, error: unknown): void {
-    const cause = isLockUnavailableError(error) ? causeOf(error) : 'ReplyError';
-    if (cause === 'ReplyError') this.answered(index);
+  note(index: number, answer: Answer<unknown>): void {
+    const cause = 'value' in answer ? 'ReplyError' : causeOf(answer.error);
+    if (cause === 'ReplyError') this.silent.delete(index);
     if (cause === 'CommandTimeout' || cause === 'NotConnected') this.late(index);
   }
 }
@@ -39,7 +36,6 @@ export class Presence {
 export const isTimeout = (error: unknown): boolean =>
   ['CommandTimeout', 'TakenBack'].includes(causeOf(error) ?? '');
 
-/** By name, because the member may come from another copy of this package. */
-function causeOf(error: unknown): string | undefined {
-  return isLockUnavailableError(error) && error.cause instanceof Error ? error.cause.name : undefined;
-}
+/** By name, because the member may come from another copy of this package. An error of the store itself is an answer. */
+const causeOf = (error: unknown): string | undefined =>
+  !isLockUnavailableError(error) ? 'ReplyError' : error.cause instanceof Error ? error.cause.name : undefined;

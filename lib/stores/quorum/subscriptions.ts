@@ -1,9 +1,9 @@
-import { clearTimer, setTimer } from '../../runtime/runtime.js';
+import { setTimer } from '../../runtime/runtime.js';
 import type { Subscription } from '../../store/lock-store.js';
 import type { LossMessage } from '../../store/queue-messages.js';
 import { gather, isMajority } from './ballot.js';
-import { type MemberStore, quorumOf } from './member.js';
-import { noMajority, outcomesOf } from './outcomes.js';
+import type { MemberStore } from './member.js';
+import { noMajority } from './outcomes.js';
 import type { Quorum } from './quorum.js';
 import { WakeUp } from './wake-up.js';
 
@@ -33,24 +33,17 @@ export async function subscribeToLosses(
   client: string,
   onMessage: (message: LossMessage) => void,
 ): Promise<Subscription> {
-  /** By owner. */
-  const hints = new Map<string, NodeJS.Timeout>();
-  const close = () => {
-    for (const timer of hints.values()) clearTimer(timer);
-  };
-  const hint = (message: LossMessage & { type: 'lost' }) => {
-    if (hints.has(message.owner)) return;
-    const timer = setTimer(() => {
-      hints.delete(message.owner);
-      onMessage(message);
-    }, APART);
-    hints.set(message.owner, timer);
-  };
-  return await subscribeAll(quorum, undefined, { close }, (store, _, isOpen) =>
+  const lost = new Set<string>();
+  return await subscribeAll(quorum, undefined, undefined, (store, _, isOpen) =>
     store.queues.subscribe(client, (message) => {
       if (!isOpen()) return;
-      if (message.type === 'lost') hint(message);
-      else if (message.type === 'missed' || message.type === 'asked') onMessage(message);
+      if (message.type === 'missed' || message.type === 'asked') onMessage(message);
+      if (message.type !== 'lost' || lost.has(message.owner)) return;
+      lost.add(message.owner);
+      setTimer(() => {
+        lost.delete(message.owner);
+        if (isOpen()) onMessage(message);
+      }, APART);
     }),
   );
 }
@@ -62,15 +55,14 @@ export async function subscribeToLosses(
 async function subscribeAll(
   quorum: Quorum,
   name: string | undefined,
-  receiver: { close(): void },
+  receiver: { close(): void } | undefined,
   open: (store: MemberStore, index: number, isOpen: () => boolean) => Promise<Subscription>,
 ): Promise<Subscription> {
-  const { members } = quorum;
   const subscriptions = new Set<Subscription>();
   let closed = false;
   const close = () => {
     closed = true;
-    receiver.close();
+    receiver?.close();
     for (const subscription of subscriptions) subscription.close();
   };
   const subscribe = async (store: MemberStore, index: number) => {
@@ -85,11 +77,11 @@ async function subscribeAll(
   );
   if (!isMajority(answers)) {
     close();
-    throw noMajority(name, outcomesOf(members, answers), 'refused');
+    throw noMajority(quorum, name, answers, 'refused');
   }
   return {
     get active() {
-      return [...subscriptions].filter(({ active }) => active).length >= quorumOf(members.length);
+      return [...subscriptions].filter(({ active }) => active).length >= quorum.needed;
     },
     close,
   };

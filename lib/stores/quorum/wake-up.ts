@@ -7,12 +7,8 @@ const APART = 10;
 const REST = 250;
 
 /**
- * Makes one wake-up of the messages that a release sends from every node. Messages of a majority suffice, because then
- * a majority is free. Fewer messages may come from a release that other members have not received yet, or from a client
- * that retreats with a minority. After these, the client waits for a random time, so that not all clients collide
- * again, and then rests. Otherwise, if a majority holds the lock and a minority does not know it, each client would get
- * the minority and wake the next one by its retreat, for as long as the lock is held. A member without a vote counts for
- * no majority, for the same reason.
+ * Makes one wake-up of the messages that a release sends from every node: at once for those of a majority with a vote,
+ * after a random time and more rarely for fewer. See "Waiting" in docs/design/redlock.md.
  */
 export class WakeUp {
   /** The members that have sent a message of the same release. Nodes in several regions send theirs at different times. */
@@ -33,7 +29,11 @@ export class WakeUp {
     if (this.told.has(member) && before) this.told.clear();
     this.told.add(member);
     const isWoken = this.isMajority && !before;
-    if (isWoken) this.close();
+    if (isWoken) {
+      this.close();
+      // The first messages of the next release may be counted with these, so its last ones must not wait.
+      this.restsUntil = 0;
+    }
     this.timer ??= setTimer(this.settle, APART + random() * APART);
     if (isWoken) this.onWake();
   }

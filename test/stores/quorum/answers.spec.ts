@@ -1,14 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { LockKindMismatchError, LockUnavailableError } from '../../../lib/index.js';
-import type { Answers } from '../../../lib/stores/quorum/ballot.js';
+import { type Answers, Ballot } from '../../../lib/stores/quorum/ballot.js';
 import type { Charters } from '../../../lib/stores/quorum/charters.js';
-import {
-  askMajority,
-  mismatchAmong,
-  noMajority,
-  outcomesOf,
-  whyNotHeld,
-} from '../../../lib/stores/quorum/outcomes.js';
+import { askMajority, majorityFor, noMajority } from '../../../lib/stores/quorum/outcomes.js';
 import { Quorum } from '../../../lib/stores/quorum/quorum.js';
 import { quorumHealth } from '../../../lib/stores/quorum/quorum-health.js';
 import { quorumLabels, quorumWaits } from '../../../lib/stores/quorum/quorum-notes.js';
@@ -54,7 +48,7 @@ describe('The answers of the members', () => {
       { error: late },
       undefined,
     ];
-    expect(outcomesOf(scriptedMembers(6), cast)).toEqual([
+    expect(noMajority(quorumOfMembers(6), 'a', cast, 'unknown')).toHaveProperty('outcomes', [
       { node: 'node-0', outcome: 'granted' },
       { node: 'node-1', outcome: 'taken' },
       { node: 'node-2', outcome: 'taken' },
@@ -64,37 +58,42 @@ describe('The answers of the members', () => {
     ]);
   });
 
-  it('say why no majority holds a lock: something else, then another owner, then none', () => {
-    const cast = (...values: (string | LockKindMismatchError)[]) => [
-      undefined,
-      { error: unanswered() },
-      ...values.map((value) => ({ value })),
-    ];
-    expect(whyNotHeld(cast('deleted', 'held', 'deleted'))).toBe('deleted');
-    expect(whyNotHeld(cast('deleted', 'taken', 'deleted'))).toBe('taken');
-    expect(whyNotHeld(cast('deleted', 'taken', MISMATCH))).toBe(MISMATCH);
-    expect(mismatchAmong([undefined, { value: MISMATCH }, { error: unanswered() }])).toBeUndefined();
-    expect(mismatchAmong([undefined, { error: unanswered() }, { error: MISMATCH }])).toBe(MISMATCH);
+  it('say why no majority holds a lock: something else, then another owner, then none', async () => {
+    const reasonOf = async (...values: (string | LockKindMismatchError)[]) => {
+      const quorum = quorumOfMembers(5);
+      const ballot = new Ballot<string | LockKindMismatchError>(quorum);
+      values.forEach((value, index) => void ballot.enter(index, Promise.resolve(value)));
+      void ballot.enter(4, Promise.reject(unanswered()));
+      return await majorityFor(quorum, 'a', [ballot, 5], 'held');
+    };
+    expect(await reasonOf('deleted', 'held', 'deleted', 'deleted')).toBe('deleted');
+    expect(await reasonOf('deleted', 'taken', 'deleted')).toBe('taken');
+    expect(await reasonOf('deleted', 'taken', MISMATCH)).toBe(MISMATCH);
+    expect(await reasonOf('held', 'held', 'taken', 'held')).toBe('held');
+    await expect(reasonOf('held', 'taken')).rejects.toMatchObject({
+      code: 'LOCK_UNAVAILABLE',
+      effect: 'unknown',
+    });
   });
 });
 
 describe('The error for too few answers', () => {
-  const outcomesWith = (permanent: number) =>
+  const errorsOf = (permanent: number): Answers<unknown> =>
     [0, 1, 2, 3].map((n) => ({
-      node: `node-${String(n)}`,
-      outcome: n < permanent ? ('error' as const) : ('timeout' as const),
       error:
         n < 3 ? new LockUnavailableError('a', { permanent: n < permanent }) : new Error('of another kind'),
     }));
 
   it('says what each member has answered, and is for good where a majority never will', () => {
-    const few = noMajority('a', outcomesWith(2), 'refused');
-    expect([few.permanent, few.effect, few.key]).toEqual([false, 'refused', 'a']);
+    const quorum = quorumOfMembers(4);
+    const errors = errorsOf(2);
+    const outcomes = errors.map((answer, n) => ({ node: `node-${String(n)}`, outcome: 'error', ...answer }));
+    const few = noMajority(quorum, 'a', errors, 'refused');
+    expect(few).toMatchObject({ permanent: false, effect: 'refused', key: 'a', outcomes });
     expect((few.cause as Error).message).toContain(
-      '(node-0: error, node-1: error, node-2: timeout, node-3: timeout)',
+      '(node-0: error, node-1: error, node-2: error, node-3: error)',
     );
-    expect(few.outcomes).toEqual(outcomesWith(2));
-    expect(noMajority(undefined, outcomesWith(3), 'unknown').permanent).toBe(true);
+    expect(noMajority(quorum, undefined, errorsOf(3), 'unknown')).toMatchObject({ permanent: true });
   });
 });
 

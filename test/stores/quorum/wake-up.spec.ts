@@ -157,6 +157,15 @@ describe('WakeUp', () => {
         if (!mayBeTheSame) expect(woken).toBeGreaterThan(already);
         one.close();
       }),
+      // Messages before the first pause count for a majority that the last one completes.
+      {
+        examples: [
+          [
+            [0, 'pause', 2, 0, 'pause', 1],
+            [3, 0, 2],
+          ],
+        ],
+      },
     );
   });
 

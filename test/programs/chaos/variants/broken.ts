@@ -198,9 +198,9 @@ export const broken: readonly Control[] = [
       // lock. Nothing may depend on that.
       {
         file: 'stores/quorum/quorum-lock-store.js',
-        find: 'return this.renewals.renew(requests);',
+        find: 'renewEverywhere(this.quorum, requests);',
         replace:
-          "return requests.map((one) => one.leaseTime === 0 ? Promise.resolve('held') : this.renewals.renew([one])[0]);",
+          "requests.map((one) => one.leaseTime === 0 ? Promise.resolve('held') : renewEverywhere(this.quorum, [one])[0]);",
       },
     ],
     faults: [AMNESIA],

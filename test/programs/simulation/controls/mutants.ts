@@ -142,8 +142,8 @@ const further: readonly Mutant[] = [
       },
       {
         file: 'stores/quorum/charters.js',
-        find: 'if (!(await member.propose(',
-        replace: 'if (false && !(await member.propose(',
+        find: 'if (!(await member?.propose(',
+        replace: 'if (false && !(await member?.propose(',
       },
       {
         file: 'stores/quorum/charters.js',
