@@ -40,10 +40,18 @@ const SETS = [
   [2, 3, 4],
 ];
 
-/** A node that has forgotten its charter may be taken by the next service that comes. */
-const FORGETTING: readonly FaultKind[] = [
+/**
+ * Services with different nodes are told apart by a node that they share. A node that has forgotten its charter, or that a
+ * service cannot reach at its start, does not tell.
+ */
+const HIDING: readonly FaultKind[] = [
   'server killed, restarted empty',
   'majority of a hold killed, restarted empty',
+  'server paused',
+  'out of reach',
+  'slow',
+  'requests lost',
+  'replies lost',
 ];
 
 /** One of the schedules of a topology. Some are calm, some have one kind of fault, most have several. */
@@ -77,7 +85,7 @@ export function planOf(topology: Topology, seed: number): Plan {
     },
     locks: topology.queues ? ALL : PLAIN,
     faults: faultsOf(
-      isDivided ? chosen.filter((kind) => !FORGETTING.includes(kind)) : chosen,
+      isDivided ? chosen.filter((kind) => !HIDING.includes(kind)) : chosen,
       random,
       duration,
       random.between(2, 14),
