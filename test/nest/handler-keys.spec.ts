@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { afterEach, expect, it } from '@jest/globals';
 import { Body, Controller, type INestApplication, Injectable, Post } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
-import { DistributedLock, LockModule } from '../../lib/index.js';
+import { DistributedLock, LockModule, OncePer } from '../../lib/index.js';
 
 interface Order {
   id?: string;
@@ -32,6 +32,12 @@ class Orders {
     return await Promise.resolve(order);
   }
 
+  @Post('period')
+  @OncePer('order:$<args[0].id>', { period: '1h' })
+  async period(@Body() order: Order): Promise<Order | undefined> {
+    return await Promise.resolve(order);
+  }
+
   @Post('of-the-object')
   @DistributedLock('order:$<this.missing>')
   async ofTheObject(@Body() order: Order): Promise<Order> {
@@ -51,6 +57,7 @@ afterEach(() => app.close());
 it.each([
   ['template', 400],
   ['function', 400],
+  ['period', 400],
   ['of-the-object', 500],
   ['below', 500],
 ])(

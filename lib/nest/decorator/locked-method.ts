@@ -15,7 +15,7 @@ import { compileOptions, type MethodOptions } from './method-options.js';
 import { watchForTransaction } from './outer-transaction.js';
 import { isLeftToCall, watchAnswer } from '../interceptor/own-answer.js';
 import { assertObject, injectService, serviceOf } from '../service/service-property.js';
-import { badMessage, faultLog, keysOr, requestHandlerOf } from '../filter/request-fault.js';
+import { handlerFaults, keysOr } from '../filter/request-fault.js';
 import { assertSupported } from '../service/supported-kind.js';
 
 /** What `@DistributedLock` has been given. */
@@ -62,7 +62,7 @@ export function lockMethod(
     compileKey(key, ROOTS),
     compileOptions(given, 'DistributedLockOptions', { label: labelOf(key) ?? declared }),
   ]);
-  const isFromArguments = typeof key === 'function' || usesRoot(key, 'args', ROOTS);
+  const isFromArguments = isMadeOfArguments(key);
   let insideTransaction = false;
   const service = injectService(target, options.instance, (injected, self) => {
     assertNotHidden(self, property, '@DistributedLock');
@@ -92,12 +92,8 @@ export function lockMethod(
     const roots = { args, this: self, class: self.constructor.name, method: name };
     const keys = keysOr(
       () => makeKeys({ roots, args: args as never[] }),
-      (error) => {
-        const handler = isFromArguments ? requestHandlerOf(self.constructor as Type, property) : undefined;
-        if (handler === undefined) return error;
-        logFault(error, handler, title);
-        return badMessage(error);
-      },
+      (error) =>
+        isFromArguments ? faultOf(error, { type: self.constructor as Type, property, title }) : error,
     );
     return { ...call, keys };
   };
@@ -119,10 +115,13 @@ export function lockMethod(
   });
 }
 
-const logFault = faultLog('DistributedLock');
+const faultOf = handlerFaults('DistributedLock');
 
 /** The names that a path of a key starts with. */
 const ROOTS = ['args', 'this', 'class', 'method'];
+
+export const isMadeOfArguments = (key: LockKey<never[]>): boolean =>
+  typeof key === 'function' || usesRoot(key, 'args', ROOTS);
 
 export const isAsyncFunction = (method: object): boolean =>
   Object.prototype.toString.call(method) === '[object AsyncFunction]';

@@ -38,8 +38,26 @@ export function keysOr(
   }
 }
 
+/** A call of a decorated method. */
+interface DecoratedCall {
+  readonly type: Type;
+  readonly property: string | symbol;
+  readonly title: string;
+}
+
+/** The error of a call whose key is made of its arguments: those of a handler come from a request. */
+export function handlerFaults(context: string): (error: LockKeyError, call: DecoratedCall) => LockKeyError {
+  const log = faultLog(context);
+  return (error, { type, property, title }) => {
+    const handler = requestHandlerOf(type, property);
+    if (handler === undefined) return error;
+    log(error, handler, title);
+    return badMessage(error);
+  };
+}
+
 /** The method, if it is a handler whose client waits for an answer. Its arguments come from a request. */
-export function requestHandlerOf(type: Type, property: string | symbol): object | undefined {
+function requestHandlerOf(type: Type, property: string | symbol): object | undefined {
   const handler = (type.prototype as Record<string | symbol, unknown>)[property];
   if (typeof handler !== 'function' || isEventHandler(handler)) return undefined;
   const isHandler =

@@ -1,4 +1,5 @@
 import 'reflect-metadata';
+import type { Type } from '@nestjs/common';
 import { LockConfigError } from '../../api/errors.js';
 import { assertInstanceName } from '../../module/options-validation.js';
 import type { LockService } from '../../module/lock-service.js';
@@ -6,11 +7,12 @@ import { stateOf } from '../../module/service-state.js';
 import { checkedOnce, type OnceOptions } from '../../locks/once/once.js';
 import { copyMetadata } from '../decorator/copy-metadata.js';
 import { decoratedMethod } from '../election/leader-method.js';
+import { handlerFaults, keysOr } from '../filter/request-fault.js';
 import type { SkippedRefusal } from '../election/skippable-method.js';
 import { assertNotHidden } from '../decorator/field-functions.js';
 import { compileKey } from '../lock-key.js';
 import { keysInTime } from '../locked-call.js';
-import { assertClassNames } from '../decorator/locked-method.js';
+import { assertClassNames, isMadeOfArguments } from '../decorator/locked-method.js';
 import { locksPassThrough, runUnlocked } from '../decorator/pass-through.js';
 import { assertObject, injectService, serviceOf } from '../service/service-property.js';
 
@@ -36,6 +38,8 @@ export type OncePerDecorator = <Method extends (...args: any[]) => Promise<unkno
 
 const ROOTS = ['args', 'this', 'class', 'method'];
 
+const faultOf = handlerFaults('OncePer');
+
 /**
  * Runs the method at most once in a period, over all processes; see {@link LockService.once}. A call that need not run gives
  * `undefined`, after the call that runs has succeeded. For `@Cron`, `@Interval` and `@OnEvent`, above or below them.
@@ -47,6 +51,7 @@ export function OncePer(key: OnceKey, options: OncePerOptions): OncePerDecorator
     const descriptor = given as PropertyDescriptor;
     const { declared, method } = decoratedMethod('@OncePer', target, property, descriptor);
     const { makeKeys, instance, terms } = compiled(declared, key, options);
+    const isFromArguments = isMadeOfArguments(key);
     const serviceKey = injectService(target, instance, (service, self) => {
       assertNotHidden(self, property, '@OncePer');
       assertClassNames({ service, self, key, method: String(property), isLabelled: true }, '@OncePer');
@@ -59,7 +64,11 @@ export function OncePer(key: OnceKey, options: OncePerOptions): OncePerDecorator
       const service: LockService = serviceOf(this, serviceKey, title, '@OncePer');
       if (stateOf(service)?.settings.enabled === false) return await runUnlocked(run);
       const roots = { args, this: this, class: this.constructor.name, method: String(property) };
-      const made = makeKeys({ roots, args: args as never[] });
+      const type = this.constructor as Type;
+      const made = keysOr(
+        () => makeKeys({ roots, args: args as never[] }),
+        (error) => (isFromArguments ? faultOf(error, { type, property, title }) : error),
+      );
       const [[name = '', second], rest] = Array.isArray(made)
         ? [made, terms]
         : await keysInTime(made, { service, title }, terms);
