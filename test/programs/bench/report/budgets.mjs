@@ -43,7 +43,7 @@ const budgets = (r) => {
     // Whole commands: the rounds of renewals do not end with the time that is measured.
     exact(
       '10,000 held leases: commands per 10 s',
-      Math.round(r.median('held', 'ours', 'commands10s')),
+      whole(r.median('held', 'ours', 'commands10s')),
       atMost(102),
     ),
     exact('times that two were in at once, this package', violations(r), atMost(0)),
@@ -224,6 +224,7 @@ const floor = (what, value) => value && { what, value };
 const leastOf = (r, names, figure) =>
   floor('hash, token and message by hand', r.ratio(`multi-${names}`, 'least', 'redlock', figure));
 
+const whole = (value) => (value === undefined ? undefined : Math.round(value));
 const beside = (value, other) => (other === undefined || value === undefined ? undefined : value / other);
 
 function violations(r) {
