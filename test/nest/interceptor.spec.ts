@@ -140,6 +140,60 @@ describe('LockInterceptor', () => {
     expect(entries.most).toBe(1);
   });
 
+  it.each([
+    ['of each handler', false, '$<class>.run', /another class is named "Jobs" and has the same key/],
+    ['of all handlers', true, '$<class>.$<method>', /another class is named "Jobs" and has the same key/],
+    ['of handlers with other names', false, '$<class>.$<method>', undefined],
+  ])(
+    'refuses $<class> of two classes with one name at boot, on keys %s',
+    async (_, onClass, key, refusal) => {
+      const Guarded = LockInterceptor(key);
+      const jobs = (path: string, method: string) => {
+        class Jobs {
+          run() {
+            return path;
+          }
+          retry() {
+            return path;
+          }
+        }
+        const descriptor = Object.getOwnPropertyDescriptor(Jobs.prototype, method) ?? {};
+        Get(path)(Jobs.prototype, method, descriptor);
+        if (onClass) UseInterceptors(Guarded)(Jobs);
+        else UseInterceptors(Guarded)(Jobs.prototype, method, descriptor);
+        Controller()(Jobs);
+        return Jobs;
+      };
+      const booted = testing([jobs('a', 'run'), jobs('b', refusal === undefined ? 'retry' : 'run')]).then(
+        (made) => made.init(),
+      );
+      if (refusal === undefined) app = await booted;
+      else await expect(booted).rejects.toThrow(refusal);
+    },
+  );
+
+  it('refuses $<class> of two classes with one name at the call, if it is bound to the application', async () => {
+    const jobs = (path: string) => {
+      @Controller(path)
+      class Jobs {
+        @Get()
+        run() {
+          return path;
+        }
+      }
+      return Jobs;
+    };
+    app = await testing(
+      [jobs('a'), jobs('b')],
+      [{ provide: APP_INTERCEPTOR, useClass: LockInterceptor('$<class>.run') }],
+    );
+    await app.listen(0, '127.0.0.1');
+    const url = await app.getUrl();
+    const statuses = [];
+    for (const path of ['/a', '/b', '/b', '/a']) statuses.push((await fetch(url + path)).status);
+    expect(statuses).toEqual([200, 500, 500, 200]);
+  });
+
   it('answers 409 when busy, or what onBusy says', async () => {
     @Controller()
     class Jobs {

@@ -58,25 +58,30 @@ export function assertWrittenLabel(type: Named, declared: string): void {
 /** The method by which an interceptor checks the name of a class. */
 export const CHECK_NAME = Symbol.for('nestjs-distributed-lock.check-name');
 
+type CheckName = (this: unknown, type: unknown) => void;
+
 /** Lets each interceptor of a class check its name, as Nest knows them at boot. */
-export function checkNames(type: unknown, enhancers: readonly { readonly metatype: unknown }[] = []): void {
-  for (const { metatype } of enhancers) {
-    const interceptor = metatype as { prototype?: { [CHECK_NAME]?: (type: unknown) => void } } | null;
+export function checkNames(
+  type: unknown,
+  enhancers: readonly { readonly metatype: unknown; readonly instance: unknown }[] = [],
+): void {
+  for (const { metatype, instance } of enhancers) {
+    const interceptor = metatype as { prototype?: { [CHECK_NAME]?: CheckName } } | null;
     const check = interceptor?.prototype?.[CHECK_NAME];
-    if (check !== undefined) check(type);
+    if (check !== undefined) check.call(instance, type);
   }
 }
 
 /** Classes with such keys, by the name that they were written with. */
 type ByName = Map<string, { readonly type: Named; readonly key: string }[]>;
 
-/** The classes of each application, noted by the decorators of all copies of this package. */
+/** The classes of each application, noted by the decorators and interceptors of all copies of this package. */
 const CLASSES = Symbol.for('nestjs-distributed-lock.class-names');
 const shared = globalThis as { [CLASSES]?: WeakMap<LockService, ByName> | undefined };
 const classes = (shared[CLASSES] ??= new WeakMap<LockService, ByName>());
 
 /**
- * Notes a class that has a key with `$<class>`.
+ * Notes a class that has a key with `$<class>`, unless it is refused.
  * @param key the part of the key beside the class
  * @throws LockConfigError if another class was written with that name: both would have one lock, or the bundler has
  *   renamed one of them, and may exchange the names in the next build
@@ -87,7 +92,6 @@ export function assertOnlyName(service: LockService, type: Named, key: string, d
   const written = isAnonymous(type) ? type.name.replace(/\d+$/, '') : type.name;
   const known = byName.get(written) ?? [];
   if (known.some((other) => other.type === type && other.key === key)) return;
-  byName.set(written, [...known, { type, key }]);
   const others = known.filter((other) => other.type !== type);
   const renamed = others.find((other) => other.type.name !== type.name);
   if (renamed !== undefined) {
@@ -98,10 +102,12 @@ export function assertOnlyName(service: LockService, type: Named, key: string, d
         "the bundler may keep names instead (esbuild's keepNames)",
     );
   }
-  if (others.every((other) => other.key !== key)) return;
-  throw new LockConfigError(
-    declared,
-    `has a key with $<class>, and another class is named "${type.name}" and has the same key: both would have one lock. ` +
-      'Write a name into the key of one of them',
-  );
+  if (others.some((other) => other.key === key)) {
+    throw new LockConfigError(
+      declared,
+      `has a key with $<class>, and another class is named "${type.name}" and has the same key: both would have one lock. ` +
+        'Write a name into the key of one of them',
+    );
+  }
+  byName.set(written, [...known, { type, key }]);
 }

@@ -19,7 +19,12 @@ import type { CallOptions } from '../../api/options.js';
 import type { LockService } from '../../module/lock-service.js';
 import { isSentLater } from '../../client/holding/late-result.js';
 import { stateOf } from '../../module/service-state.js';
-import { assertWrittenLabel, assertWrittenName, CHECK_NAME } from '../decorator/class-names.js';
+import {
+  assertOnlyName,
+  assertWrittenLabel,
+  assertWrittenName,
+  CHECK_NAME,
+} from '../decorator/class-names.js';
 import { logUnhandledEvent } from '../decorator/event-handlers.js';
 import { usesRoot } from '../key-template.js';
 import { givenAtOnce } from '../decorator/method-options.js';
@@ -28,7 +33,7 @@ import { compileKey, labelOf, type LockKey } from '../lock-key.js';
 import { decoratorToken } from '../service/lock-service.token.js';
 import { lockObservable } from '../locked-call.js';
 import { declaredReturn } from '../decorator/locked-method.js';
-import { answersByItself, isLeftToHandler, nameOf } from './own-answer.js';
+import { answersByItself, handlersOf, isLeftToHandler, nameOf } from './own-answer.js';
 import { badMessage, FAULT, faultLog, keysOr } from '../filter/request-fault.js';
 import { assertSupported } from '../service/supported-kind.js';
 
@@ -53,10 +58,14 @@ export function LockInterceptor(
   const { options: declared, onKeyError = keyErrors() } = compileInterceptorOptions(options, labelOf(key));
   const makeKeys = compileKey(key, ROOTS);
   const namesClass = usesRoot(key, 'class', ROOTS);
+  const namesMethod = usesRoot(key, 'method', ROOTS);
   const title = `LockInterceptor(${typeof key === 'function' ? '…' : JSON.stringify(key)})`;
 
   @Injectable()
   class MixinLockInterceptor implements NestInterceptor {
+    /** The classes with their handlers whose name may stand in a key. */
+    private readonly checked = new WeakMap<Type, Set<string>>();
+
     constructor(@Inject(decoratorToken(declared.instance)) private readonly service: LockService) {
       assertSupported(service, declared.kindWith(service), title);
     }
@@ -64,6 +73,8 @@ export function LockInterceptor(
     /** Of a class whose handlers it locks. */
     [CHECK_NAME](type: Type): void {
       if (namesClass) assertWrittenName(type, title);
+      if (namesClass)
+        for (const method of handlersOf(type, MixinLockInterceptor)) this.assertName(type, method);
       if (typeof key === 'function' && !declared.isLabelled) assertWrittenLabel(type, title);
     }
 
@@ -74,7 +85,7 @@ export function LockInterceptor(
         () => {
           if (stateOf(service)?.settings.enabled === false) return undefined;
           // One for the whole application is not known by the classes at boot.
-          if (namesClass) assertWrittenName(context.getClass(), title);
+          if (namesClass) this.assertName(context.getClass(), method);
           const args: unknown[] = context.getArgs();
           const roots = { req: requestOf(context), args, class: className, method };
           const isSoleAnswer =
@@ -99,6 +110,14 @@ export function LockInterceptor(
         },
       );
       return answer.pipe(logUnhandledEvent(context));
+    }
+
+    private assertName(type: Type, method: string): void {
+      const methods = this.checked.get(type) ?? new Set<string>();
+      if (methods.has(method)) return;
+      assertWrittenName(type, title);
+      assertOnlyName(this.service, type, JSON.stringify([title, namesMethod ? method : '']), title);
+      this.checked.set(type, methods.add(method));
     }
   }
   // Nest names the class if it cannot make one: the module that provides the service is missing.

@@ -1,5 +1,6 @@
 import 'reflect-metadata';
 import {
+  INTERCEPTORS_METADATA,
   REDIRECT_METADATA,
   RENDER_METADATA,
   RESPONSE_PASSTHROUGH_METADATA,
@@ -128,4 +129,24 @@ export function watchAnswer(
     }
     return undefined;
   };
+}
+
+/** The handlers of a class that have this interceptor, by themselves or by their class: methods with a decorator of Nest. */
+export function handlersOf(type: Type, interceptor: Type): string[] {
+  const has = (target: object) =>
+    ((Reflect.getMetadata(INTERCEPTORS_METADATA, target) ?? []) as unknown[]).includes(interceptor);
+  const isOfClass = has(type);
+  const found = new Set<string>();
+  for (
+    let at = type.prototype as object | null;
+    at !== null;
+    at = Object.getPrototypeOf(at) as object | null
+  ) {
+    for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(at))) {
+      const method: unknown = value;
+      if (typeof method !== 'function' || Reflect.getMetadataKeys(method).length === 0) continue;
+      if (isOfClass || has(method)) found.add(name);
+    }
+  }
+  return [...found];
 }
