@@ -58,9 +58,10 @@ function reportOutliving(
     code: OUTLIVED,
     message:
       `The lock "${inQuotes(name)}" is still held by a call that has entered it again, ${described(label, at)}, after the end of ` +
-      `the call that it shares the lock with, ${described(outerLabel, outerAt)}. Nested calls end first: a shared queue, pool ` +
-      'or batch may have started the work of another request in the async context of the holder, so that two were inside at ' +
-      'once. Acquire the lock with reentrant: false, or add the task to the queue in runInScope',
+      `the call that it shares the lock with, ${described(outerLabel, outerAt)}. A nested call that is waited for ends ` +
+      'first: a shared queue, pool or batch may have started the work of another request in the async context of the holder, ' +
+      'so that two were inside at once. Add the task as AsyncResource.bind(task) of node:async_hooks, or acquire the lock with ' +
+      'reentrant: false',
   });
 }
 
