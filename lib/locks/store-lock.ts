@@ -183,7 +183,7 @@ export abstract class StoreLock extends ScopedLock {
   }
 
   /** The hold of the call's scope that the call shares. */
-  findHold({ inside, apart }: AcquireCall): Hold | undefined {
+  findHold({ inside, apart }: Pick<AcquireCall, 'inside' | 'apart'>): Hold | undefined {
     return inside?.find(this.identity, apart) as Hold | undefined;
   }
 

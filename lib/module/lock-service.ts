@@ -157,8 +157,8 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
   /**
    * Runs the callback at most once in a period, over all processes: under the plain lock of that name, in its scope, as
    * `using` does. A success is noted beside the lock before the lock is released, and counts from then on for `period`. A
-   * call that comes while another one runs waits for it. A failure lets the next call try, after `retryAfterFailure`; a crash
-   * does so after the lease.
+   * call that comes while another one runs waits for it, also inside of its callback. A failure lets the next call try,
+   * after `retryAfterFailure`; a crash does so after the lease.
    * @returns the result of the callback, or how long ago another call has succeeded, ms by the clock of the store
    * @throws the error of the callback, and the errors of {@link acquire}
    * @throws LockLostError with the callback's `result`, when the lease was lost before the success was noted: it does not count

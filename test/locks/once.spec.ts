@@ -396,6 +396,43 @@ describe('once', () => {
     expect((error as Error).message).toContain(message);
   });
 
+  it.each([
+    ['a running call', 1, (run: () => Promise<unknown>) => a.once('report', { period: '1h' }, run)],
+    ['a lock of that name', 2, (run: () => Promise<unknown>) => a.using('report', run)],
+  ])('started in the async context of %s, runs %i in all', async (_, expected, around) => {
+    let runs = 0;
+    const call = () =>
+      a.once('report', { period: '1h' }, () =>
+        a.using('report', async () => {
+          await pass(30);
+          runs++;
+        }),
+      );
+    let started: Promise<unknown[]> | undefined;
+    await around(async () => {
+      // A shared queue starts the work of other requests here, which the holder does not wait for.
+      started = Promise.all([call(), call()]);
+      await pass(20);
+      if (expected === 1) runs++;
+    });
+    await started;
+    expect(runs).toBe(expected);
+    expect(await a.inspect('report')).toBeNull();
+  });
+
+  it('runs after a call that fails, in whose async context it has been started', async () => {
+    let runs = 0;
+    let started: Promise<unknown> | undefined;
+    const failing = a.once('report', { period: '1h' }, async () => {
+      started = a.once('report', { period: '1h' }, () => a.using('report', () => ++runs));
+      await pass(20);
+      expect(runs).toBe(0);
+      throw new Error('failed');
+    });
+    await expect(failing).rejects.toThrow('failed');
+    expect(await started).toEqual({ ran: true, value: 1 });
+  });
+
   it('refuses a missing callback, a wrong name, a result that is read later, and a store without notes', async () => {
     const period = 1_000;
     expect(isLockConfigError(await failure(a.once('report', { period }, undefined as never)))).toBe(true);

@@ -159,9 +159,9 @@ export class WaitOfCall implements NestedWait {
       code: SELF_WAIT,
       message:
         `A call labelled "${inQuotes(label)}" has waited for ${String(LONG_FOR_ITSELF / 1_000)} s, without an end of its wait, ` +
-        `for the lock "${inQuotes(name)}", which the call around it holds and which is not re-entered (reentrant: false, or a ` +
-        'semaphore). If that call waits for this one, both wait for ever: leave reentrant: false out of nested calls, or ' +
-        'give them a waitTime',
+        `for the lock "${inQuotes(name)}", which the call around it holds and which is not re-entered (reentrant: false, once ` +
+        'inside of once, or a semaphore). If that call waits for this one, both wait for ever: leave reentrant: false out of ' +
+        'nested calls, or give them a waitTime',
     });
   }
 

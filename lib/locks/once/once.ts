@@ -1,7 +1,7 @@
 import { refusalOfHandedOut } from '../../client/holding/late-result.js';
 import { msUntil, now, timerAt } from '../../client/holding/deadline.js';
 import type { LockClient } from '../../client/lock-client.js';
-import { currentScope } from '../../client/scope/scope.js';
+import { currentScope, runInScope, Scope } from '../../client/scope/scope.js';
 import { answerWithin } from '../../client/waiting/answer-within.js';
 import { assertKnownOptions, assertSignal } from '../../client/validation.js';
 import { backoff } from '../../client/waiting/waiting.js';
@@ -77,16 +77,21 @@ export async function once<T>(
   if (known !== undefined) return known;
   // At least 1 ms, even if the question took all the time: a wait time of 0 would let the store take its own time.
   const timeLeft = waitTime === 0 ? 0 : Math.max(1, msUntil(end));
-  return await lock.using({ waitTime: timeLeft, signal, label: ONCE }, async (lease) => {
-    const found = await done();
-    if (found !== undefined) return found;
-    lease.assertHeld();
-    const value = await run(lease as OwnLease, callback, pause);
-    // Noted before the release, so that the next owner finds the note.
-    const note = () => periods.remember({ name, owner: lease.owner, period });
-    await untilNoted(note, lease, value);
-    return { ran: true, value };
-  });
+  const take = () =>
+    lock.using({ waitTime: timeLeft, signal, label: ONCE }, async (lease): Promise<OnceResult<T>> => {
+      const found = await done();
+      if (found !== undefined) return found;
+      lease.assertHeld();
+      const value = await run(lease as OwnLease, callback, pause);
+      // Noted before the release, so that the next owner finds the note.
+      const note = () => periods.remember({ name, owner: lease.owner, period });
+      await untilNoted(note, lease, value);
+      return { ran: true, value };
+    });
+  const inside = currentScope();
+  const isInRunningCall = lock.findHold({ inside, apart: undefined })?.tenure.label === ONCE;
+  // Work of another request may run in the async context of a running call, whose lock it must not enter.
+  return await (isInRunningCall ? runInScope(Scope.apart(inside), take) : take());
 }
 
 /**
