@@ -26,7 +26,7 @@ import { RedisMember } from './redis/redis-member.js';
 import { Replication, replicationTerms } from './redis/commands/replication.js';
 import { RECONNECTS } from './redis/connection/succession.js';
 import { Subscriber } from './redis/messages/subscriber.js';
-import { subscribersOf } from './redis/messages/subscribers.js';
+import { subscribersAt } from './redis/messages/subscribers.js';
 
 interface Settings {
   readonly keyPrefix: string;
@@ -136,7 +136,8 @@ function singleStore(
       connection.onReconnected(() => {
         messages.renew();
       });
-      return new Subscriber(messages, false, (channel) => subscribersOf(connection, [channel]));
+      const subscribersOf = async (channel: string) => (await subscribersAt(connection, [channel]))[0];
+      return new Subscriber(messages, false, subscribersOf);
     },
     clientWarnings: owned ? [] : clientWarnings(client, node),
     isMember,

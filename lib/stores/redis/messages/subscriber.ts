@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import type { Subscription } from '../../../store/lock-store.js';
 import type { ServerConnection } from '../connection/connection.js';
 import type { Listener, Subscriptions } from '../connection/deployment.js';
-import type { Subscribers } from './subscribers.js';
+import { QUEUE_CHANNEL } from './queue-protocol.js';
 import { isPermanent, isWithheld, replyCode } from '../connection/redis-errors.js';
 import { ReplicaPauses } from '../connection/replica-pauses.js';
 import {
@@ -53,7 +53,7 @@ export class Subscriber implements Subscriptions {
     /** Subscribes to messages that go only to the node that has the channel's slot. */
     private readonly sharded = false,
     /** Counts the subscribers of a channel at the server of the commands. Left out if another connection cannot differ. */
-    private readonly subscribersOf?: (channel: string) => Promise<Subscribers>,
+    private readonly subscribersOf?: (channel: string) => Promise<number | undefined>,
   ) {
     const { client } = connection;
     client.on(sharded ? 'smessage' : 'message', (channel: string, message: string) => {
@@ -171,16 +171,21 @@ export class Subscriber implements Subscriptions {
   /**
    * A name that has just moved may lead one connection to the former server and another one to the new server, as caches of
    * addresses differ for a while. The server of the commands would take this process for dead. So once per connection it is
-   * asked whether it counts a subscription.
+   * asked whether it counts the subscription to a channel that no other process has.
    */
   private async prove(channel: Channel): Promise<void> {
     const { connection } = this;
     const generation = connection.generationOf();
     if (this.subscribersOf === undefined || !channel.active || this.proven === generation) return;
+    if (!channel.name.startsWith(QUEUE_CHANNEL)) return;
     this.proven = generation;
-    const found = await this.subscribersOf(channel.name).catch(() => undefined);
+    const count = await this.subscribersOf(channel.name).catch((error: unknown) => {
+      // The next heartbeat asks again, unless the user may not ask, or the server does not know the question.
+      const isFinal = isWithheld(error) || replyCode(error) === 'ERR';
+      if (!isFinal && this.proven === generation) this.proven = undefined;
+      return undefined;
+    });
     if (generation !== connection.generationOf() || this.channels.get(channel.name) !== channel) return;
-    const [count] = found?.isUncertain === false ? found.counts : [];
     this.isElsewhere = count === 0;
     if (count !== 0) return;
     // The next heartbeat asks again.

@@ -25,12 +25,15 @@ export async function subscribersOf(
 }
 
 async function count(connection: Deployment, channels: readonly string[]): Promise<Subscribers> {
-  const ask = async (node: Server) =>
-    countsOf(await node.send((client) => client.call('PUBSUB', 'NUMSUB', ...channels)), channels.length);
-  const answers = await Promise.allSettled((await connection.nodes()).map(ask));
+  const nodes = await connection.nodes();
+  const answers = await Promise.allSettled(nodes.map((node) => subscribersAt(node, channels)));
   const counted = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
   return {
     counts: channels.map((_, n) => counted.reduce((sum, counts) => sum + (counts[n] ?? 0), 0)),
     isUncertain: counted.length < answers.length,
   };
 }
+
+/** The same at one server. Rejects with its refusal, or if it does not answer. */
+export const subscribersAt = async (node: Server, channels: readonly string[]): Promise<number[]> =>
+  countsOf(await node.send((client) => client.call('PUBSUB', 'NUMSUB', ...channels)), channels.length);

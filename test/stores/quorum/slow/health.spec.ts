@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { LockEvent } from '../../../../lib/index.js';
 import { until } from '../../../scenarios/until.js';
+import type { RedisServer } from '../../../support/redis-server.js';
 import { QuorumEnvironment } from '../quorum-environment.js';
 
 const LEASE = 20_000;
@@ -34,6 +35,28 @@ describe('The health of a quorum', () => {
     await environment.node(1).kill();
     expect((await locks.health()).status).toBe('down');
     await expect(locks.tryAcquire('a')).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE' });
+  });
+
+  it('tells of a node whose messages come from another server, although it has other waiters for the same lock', async () => {
+    const [way] = await environment.proxies();
+    const elsewhere = await environment.server();
+    const locks = environment.quorum({ leaseTime: LEASE }, [way!.url, ...environment.urls.slice(1)]);
+    const others = environment.quorum({ leaseTime: LEASE });
+    await Promise.all([environment.settled(locks), environment.settled(others)]);
+    way!.leadTo(elsewhere.port);
+    const held = await others.acquire('a');
+    const isHeardAt = (server: RedisServer) =>
+      until(async () => (await server.client().pubsub('CHANNELS', '*{lock:a}')).length > 0);
+    const waiting = [others.acquire('a', { waitTime: LEASE })];
+    await isHeardAt(environment.node(0));
+    waiting.push(locks.acquire('a', { waitTime: LEASE }));
+    await isHeardAt(elsewhere);
+    const lease = await locks.acquire('b');
+    await until(
+      async () => (await locks.health()).nodes[0]?.error?.includes('leads to another server') === true,
+    );
+    await Promise.all([held, lease].map((each) => each.release()));
+    await Promise.all(waiting.map(async (granted) => (await granted).release()));
   });
 
   it('tells of a node that is up and does not vote, also where no lock was asked for since', async () => {

@@ -313,6 +313,24 @@ describe('A connection that leads to a demoted master', () => {
     await lease.release();
   });
 
+  it('for messages only is told also if the server of the commands was silent when the other one opened', async () => {
+    const locks = environment.service({ connection: clientThatLeaves(), leaseTime: LEASE });
+    const lease = await locks.acquire('key');
+    proxy.leadTo(next.port);
+    former.freeze();
+    await until(async () => (await next.client().pubsub('CHANNELS')).length === 1);
+    // Takes as long as any command without an answer.
+    await expect(locks.tryAcquire('other')).rejects.toThrow(LockUnavailableError);
+    former.thaw();
+    await until(
+      async () => (await locks.health()).nodes[0]?.error?.includes('leads to another server') === true,
+    );
+    proxy.leadTo(former.port);
+    const other = environment.service({ connection: former.url, leaseTime: LEASE });
+    await until(async () => (await other.requestRelease('key')) === 1);
+    await lease.release();
+  });
+
   it('is given up again where its name leads to the new master a moment later only', async () => {
     const locks = environment.service({ connection: proxy.url, leaseTime: LEASE / 2 });
     const leases = await Promise.all(['a', 'b', 'c'].map((name) => locks.acquire(name)));
