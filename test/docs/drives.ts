@@ -393,7 +393,7 @@ export const DRIVES: Readonly<Record<string, readonly Drive[]>> = {
       const page = await ask('ada:secret');
       delete process.env.BOARD_PASSWORD;
       expect(page.status).toBe(200);
-      expect(await page.text()).toContain('data-token=');
+      expect(await page.text()).toContain('"writable":true');
     }),
   ],
   Bookings: [
