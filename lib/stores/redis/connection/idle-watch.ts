@@ -7,8 +7,11 @@ const IDLE = 250;
 /** The least time, ms, for which the first command after that may wait for a sign of life: long for most networks. */
 const SIGN_OF_LIFE = 1_000;
 
-/** The most time, ms: no command waits longer for its answer than half of it. */
-const LONGEST = 4_000;
+/**
+ * The most time, ms: less than the 2 s after which a command is given up, so that the command is asked again over the next
+ * connection. The wait for the last answer may have been long by chance, as in a busy process.
+ */
+const LONGEST = 1_900;
 
 /** ms of such a wait after which other connections are asked for a sign of life, too. */
 const SILENCE = 250;
