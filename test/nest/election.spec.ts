@@ -453,6 +453,31 @@ describe('@OnlyLeader', () => {
     expect(begun).toBe(1);
   });
 
+  it.each([
+    ['asynchronous', true],
+    ['synchronous', false],
+  ])('keeps the lock for Promises in the result of an %s call', async (_, isAsync) => {
+    const gate = deferred();
+    @Injectable()
+    class Jobs {
+      @OnlyLeader('jobs')
+      run(): unknown {
+        const works = [1, 2].map(() => gate.promise);
+        return isAsync ? Promise.resolve(works) : works;
+      }
+    }
+    const app = await boot([Jobs]);
+    const election = app.get(LockService).getElection('jobs');
+    await until(() => election.isLeader());
+    expect(await app.get(Jobs).run()).toHaveLength(2);
+    const resigned = election.resign();
+    await pass(100);
+    expect([election.state, await store.inspect('jobs')]).toEqual(['resigning', expect.any(Object)]);
+    gate.resolve();
+    await resigned;
+    await until(() => election.state !== 'resigning');
+  });
+
   it('may resign in a call, which does not wait for its own end', async () => {
     @Injectable()
     class Jobs {

@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { idleTimerAt, now } from '../../client/holding/deadline.js';
-import { isThenable, refusalOfHandedOut } from '../../client/holding/late-result.js';
+import { isThenable, refusalOfHandedOut, settled } from '../../client/holding/late-result.js';
 import { onAbort } from '../../client/waiting/on-abort.js';
 import { runOutsideScopes } from '../../client/scope/scope.js';
 import { LockConfigError } from '../../api/errors.js';
@@ -51,7 +51,7 @@ class Campaign {
     if (election.partOfTerm === undefined) return run();
     const { result, end } = election.partOfTerm(run);
     if (!isThenable(result)) {
-      end();
+      void this.attach(Promise.resolve(result)).then(end);
       return result;
     }
     // One Promise for both: a query may begin its work each time that it is asked for its result.
@@ -74,10 +74,12 @@ class Campaign {
     );
   }
 
+  /** The Promises in the result of a call, as without Promise.all, are a part of it. */
   private async attach(call: Promise<unknown>): Promise<void> {
-    this.calls.add(call);
-    await Promise.allSettled([call]);
-    this.calls.delete(call);
+    const work = call.then(settled, () => undefined);
+    this.calls.add(work);
+    await work;
+    this.calls.delete(work);
   }
 
   private async campaign(): Promise<void> {
