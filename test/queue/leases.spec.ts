@@ -49,6 +49,8 @@ describe('The watchdog', () => {
       const holder = await a.locks.getFairLock('claim').acquire();
       const waiting = b.locks.getFairLock('claim').acquire();
       await until(async () => (await queueLength(a.locks, 'claim')) === 1);
+      // Once for its first subscription, a process asks whether messages come from the server of the commands.
+      await pass(20);
       const before = server.commands;
       await pass(wait);
       await holder.release();
