@@ -156,7 +156,6 @@ export class Subscriber implements Subscriptions {
         // given up since the request: nothing reports on it any more.
         const kept = this.channels.get(channel.name) === channel;
         channel.active = kept && this.connection.client.status === 'ready';
-        void this.prove(channel);
       })
       .catch((error: unknown) => {
         this.refusal = replyCode(error) === 'NOPERM' ? (error as Error) : undefined;
@@ -171,7 +170,8 @@ export class Subscriber implements Subscriptions {
   /**
    * A name that has just moved may lead one connection to the former server and another one to the new server, as caches of
    * addresses differ for a while. The server of the commands would take this process for dead. So once per connection it is
-   * asked whether it counts the subscription to a channel that no other process has.
+   * asked whether it counts the subscription to a channel that no other process has: at once after a reconnect, and with the
+   * first heartbeat of the first connection, which most processes of a short life do not reach.
    */
   private async prove(channel: Channel): Promise<void> {
     const { connection } = this;
@@ -197,6 +197,7 @@ export class Subscriber implements Subscriptions {
     this.confirm(channel).then(
       () => {
         this.wake(channel);
+        void this.prove(channel);
       },
       () => undefined, // the listeners poll until the next connection
     );
