@@ -8,10 +8,10 @@ const IDLE = 250;
 const SIGN_OF_LIFE = 1_000;
 
 /**
- * The most time, ms: less than the 2 s after which a command is given up, so that the command is asked again over the next
- * connection. The wait for the last answer may have been long by chance, as in a busy process.
+ * The most of the time that a command has for its answer: some is left in which it is asked again over the next connection. The
+ * wait for the last answer may have been long by chance, as in a busy process.
  */
-const LONGEST = 1_900;
+const MOST = 0.95;
 
 /** ms of such a wait after which other connections are asked for a sign of life, too. */
 const SILENCE = 250;
@@ -25,7 +25,7 @@ export class RoundTrip {
   longest = SIGN_OF_LIFE;
 
   took(time: number): void {
-    this.longest = Math.min(Math.max(SIGN_OF_LIFE, 2 * time), LONGEST);
+    this.longest = Math.max(SIGN_OF_LIFE, 2 * time);
   }
 }
 
@@ -48,6 +48,8 @@ export class IdleWatch {
   constructor(
     private readonly client: Redis,
     private readonly roundTrip: RoundTrip,
+    /** ms */
+    private readonly commandTimeout: number,
     /** @param silence ms for which nothing has come back */
     private readonly onDropped: (silence: number) => void,
     private readonly onSilence: () => void = () => undefined,
@@ -81,7 +83,7 @@ export class IdleWatch {
       );
     };
     this.close();
-    const { longest } = this.roundTrip;
+    const longest = Math.min(this.roundTrip.longest, Math.max(SIGN_OF_LIFE, MOST * this.commandTimeout));
     unlessAnswered(SILENCE, () => {
       unlessAnswered(longest - SILENCE, () => {
         this.onDropped(longest);

@@ -23,7 +23,9 @@ export class NotConnected extends Error {
 /** A firewall or the like has dropped the idle connection over which the command was sent. Another connection follows. */
 export class DroppedWhileIdle extends Error {
   constructor(silence: number) {
-    super(`the connection was idle and has been dropped: nothing came back within ${String(silence)} ms`);
+    super(
+      `the connection was idle and has been dropped: nothing came back within ${String(Math.round(silence))} ms`,
+    );
     this.name = 'DroppedWhileIdle';
   }
 }

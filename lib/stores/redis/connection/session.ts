@@ -51,7 +51,7 @@ export class Session {
     const { owned, commandTimeout, succession } = options;
     this.commandTimeout = commandTimeout;
     if (succession !== undefined)
-      this.watch = new IdleWatch(client, state.roundTrip, this.onDropped, () => {
+      this.watch = new IdleWatch(client, state.roundTrip, commandTimeout, this.onDropped, () => {
         succession.onSilence?.();
       });
     // A client of the application may have been connected long before.
