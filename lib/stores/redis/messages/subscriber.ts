@@ -46,6 +46,7 @@ export class Subscriber implements Subscriptions {
   /** The generation of the connection that is known to lead to the server of the commands. */
   private proven: number | undefined;
   private isElsewhere = false;
+  private isReconnected = false;
   private readonly pauses = new ReplicaPauses();
 
   constructor(
@@ -60,6 +61,7 @@ export class Subscriber implements Subscriptions {
       this.wake(this.channels.get(channel), message);
     });
     client.on('close', () => {
+      this.isReconnected = true;
       this.isElsewhere = false;
       for (const channel of this.channels.values()) this.deactivate(channel);
     });
@@ -156,6 +158,7 @@ export class Subscriber implements Subscriptions {
         // given up since the request: nothing reports on it any more.
         const kept = this.channels.get(channel.name) === channel;
         channel.active = kept && this.connection.client.status === 'ready';
+        if (this.isReconnected) void this.prove(channel);
       })
       .catch((error: unknown) => {
         this.refusal = replyCode(error) === 'NOPERM' ? (error as Error) : undefined;
@@ -197,7 +200,6 @@ export class Subscriber implements Subscriptions {
     this.confirm(channel).then(
       () => {
         this.wake(channel);
-        void this.prove(channel);
       },
       () => undefined, // the listeners poll until the next connection
     );
