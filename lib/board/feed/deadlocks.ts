@@ -7,7 +7,7 @@ const LONG = 1_000;
 
 /**
  * The present deadlocks of all processes.
- * @param before those of the look before
+ * @param before the deadlocks of the last look
  * @throws the error of the store
  */
 export async function deadlocksIn(

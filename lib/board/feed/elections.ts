@@ -12,7 +12,7 @@ const asElection = oncePer((lock: BoardLock): BoardLock => ({ ...lock, kind: 'el
 /**
  * The locks, with the kind of each that is an election: its candidates wait for as long as a term lasts. Only of a lock with a long
  * wait the store is asked.
- * @param before the locks of the look before
+ * @param before the locks of the last look
  */
 export async function withElections(
   state: ServiceState,

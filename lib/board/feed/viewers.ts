@@ -86,7 +86,7 @@ export class Viewers {
     for (let next = this.queue.shift(); next !== undefined; next = this.queue.shift()) {
       const [viewer, event] = next;
       if (!viewer.destroyed) viewer.write(event);
-      // A connection passes on what it was given when the next tick begins: the time of that counts, too.
+      // A connection writes its events when the next tick begins, and that time counts, too.
       await tick();
       await slices.next();
     }

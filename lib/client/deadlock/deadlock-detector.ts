@@ -2,7 +2,7 @@ import { clearTimer } from '../../runtime/runtime.js';
 import { isLockUnavailableError } from '../../api/error-guards.js';
 import type { LockStore } from '../../store/lock-store.js';
 import { TransientMap } from '../../store/transient-map.js';
-import { idleTimerAt, now } from '../holding/deadline.js';
+import { idleTimerAt, now, restAfter } from '../holding/deadline.js';
 import { Confirmation } from './confirmation.js';
 import { isUnchanged, lookFrom, type SeenWait, stepOf } from './look.js';
 import { type NestedWait, nestedWaits } from './nested-wait.js';
@@ -24,10 +24,6 @@ const NOTE_LIFE = 2_000;
 const MOST_TOLD = 256;
 /** Most looks in one round, because each look asks the store. The next rounds look at the other waits. */
 const MOST_LOOKS = 32;
-/** Passes over the waits of this process take at most 1 / SHARE of its time. */
-const SHARE = 10;
-/** Longest pause between two passes, ms. The measured time of a pass may include a freeze of the process of any length. */
-const LONGEST_PAUSE = 500;
 
 /** A wait in the note of this process. */
 interface ToldWait {
@@ -102,8 +98,7 @@ export class DeadlockDetector {
       if (!isLooked && wait.mayBeLocal && nestedWaits.mayBlock(wait)) void this.lookHere(wait, reading);
       if (wait.begunAt <= moment - LONG) this.tell(wait);
     }
-    const spent = now() - moment;
-    const pause = Math.min(Math.max(TICK, SHARE * spent), LONGEST_PAUSE);
+    const pause = Math.max(TICK, restAfter(moment));
     if (this.young.size > 0) this.ticking = idleTimerAt(now() + pause, this.tick);
   };
 

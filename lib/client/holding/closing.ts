@@ -1,14 +1,9 @@
 import { clearTimer } from '../../runtime/runtime.js';
 import { LockClosedError } from '../../api/errors.js';
 import { lockOrder } from '../scope/order-graph.js';
-import { now, type timerAt } from './deadline.js';
+import { now, restAfter, type timerAt } from './deadline.js';
 import { releasedError } from './tenure.js';
 import type { LockClient } from '../lock-client.js';
-
-/** Passes over the locks take at most 1 / SHARE of the time: thousands of callbacks may end one after the other. */
-const SHARE = 10;
-/** Longest pause between two passes, ms. The measured time of a pass may include a freeze of the process of any length. */
-const LONGEST_PAUSE = 500;
 
 /** The steps of a shutdown. */
 export interface Closing {
@@ -55,10 +50,10 @@ export function closeTogether(clients: readonly LockClient[], setTimer: typeof t
       // A timer may fire a moment early, so each pass arms it again.
       if (releaseAll()) timer = setTimer(until, lookNow);
       else resolve();
-      pause = Math.min(SHARE * (now() - begun), LONGEST_PAUSE);
+      pause = restAfter(begun);
     };
     timer = setTimer(until, lookNow);
-    // One pass serves all leases that end in this step, or within the pause.
+    // One pass serves all leases that end in this step, or within the pause: thousands of callbacks may end one by one.
     look = () => {
       if (isDue) return;
       isDue = true;

@@ -23,6 +23,14 @@ export const deadlineOf = (sentAt: number, leaseTime: number): number =>
 export const leaseWithin = (leaseTime: number, left: number): number =>
   Math.min(leaseTime, Math.max(1, Math.ceil((left + 2) / 0.99)));
 
+/** Passes over thousands of locks or waits rest for so many times as long as they took. */
+const REST = 10;
+/** Longest such rest, ms. The measured time of a pass may include a freeze of the process of any length. */
+const LONGEST_REST = 500;
+
+/** The rest after a pass that began at the moment, ms: passes take about a tenth of the time of the process at most. */
+export const restAfter = (begun: number): number => Math.min(REST * (now() - begun), LONGEST_REST);
+
 /** Whole ms until a moment of the monotonic clock; 0 if it has passed. */
 export const msUntil = (moment: number): number => Math.max(0, Math.ceil(moment - now()));
 

@@ -10,7 +10,7 @@ const NONE: ReadonlySet<Waiter> = new Set();
 export abstract class Waiters {
   /** Made for the first waiter: most queues have a hold and no waiter. */
   private members: Set<Waiter> | undefined;
-  /** Those of the members that take the next answer as their last. */
+  /** The members that take the next answer as their last. */
   private hurried: Set<Waiter> | undefined;
   /** The number of members that only ask. */
   private asking = 0;

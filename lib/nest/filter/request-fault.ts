@@ -45,7 +45,7 @@ interface DecoratedCall {
   readonly title: string;
 }
 
-/** The error of a call whose key is made of its arguments: those of a handler come from a request. */
+/** The error of a call whose key is made of its arguments: the arguments of a handler come from a request. */
 export function handlerFaults(context: string): (error: LockKeyError, call: DecoratedCall) => LockKeyError {
   const log = faultLog(context);
   return (error, { type, property, title }) => {

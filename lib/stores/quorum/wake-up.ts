@@ -7,7 +7,7 @@ const APART = 10;
 const REST = 250;
 
 /**
- * Makes one wake-up of the messages that a release sends from every node: at once for those of a majority with a vote,
+ * Makes one wake-up of the messages that a release sends from every node: at once if a majority with a vote has sent one,
  * after a random time and more rarely for fewer. See "Waiting" in docs/design/redlock.md.
  */
 export class WakeUp {
