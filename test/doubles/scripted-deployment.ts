@@ -112,10 +112,6 @@ export class ScriptedDeployment implements Deployment {
     return answered(() => this.script.run?.(run));
   }
 
-  runEach(script: Script, commands: readonly Command[]): readonly Promise<unknown>[] {
-    return commands.map(({ keys, args, receipt }) => this.run(script, keys, args, undefined, receipt));
-  }
-
   groupOf(key: string): number {
     return this.script.groupOf?.(key) ?? 0;
   }

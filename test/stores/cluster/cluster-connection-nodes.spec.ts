@@ -105,14 +105,12 @@ describe('The nodes of a cluster', () => {
   });
 
   it('whose client has the prefix already get the keys as they are', async () => {
-    const { one, client, own, connection, run } = open();
+    const { one, client, own, run } = open();
     client.options.keyPrefix = 'app:';
     Object.assign(one.options, { keyPrefix: 'app:' });
     own(one, 'app:lock:a');
     expect(await endOf(run())).toEqual({ value: 1 });
-    await Promise.all(connection.runEach(release, [{ keys: KEYS, args: [] }]));
     expect(one.sent.filter(([name]) => name === 'evalsha').map((command) => command.slice(3))).toEqual([
-      KEYS,
       KEYS,
     ]);
   });
@@ -293,25 +291,6 @@ describe('A command on a cluster', () => {
       return 17;
     };
     expect(await endOf(run(acquisition))).toEqual({ value: 17 });
-  });
-
-  it('of several is looked for elsewhere where EVALSHA is withheld', async () => {
-    const { one, connection } = open();
-    await connection.learnSharding();
-    one.answer = ([command]) => (command === 'evalsha' ? errorReply("NOPERM can't run 'evalsha'") : 7);
-    const replies = Promise.all(connection.runEach(release, [{ keys: KEYS, args: [] }]));
-    expect(await endOf(replies)).toEqual({ value: [7] });
-  });
-
-  it('of several is sent by itself where its node was not connected', async () => {
-    const { one, client, connection } = open();
-    await connection.learnSharding();
-    one.status = 'connecting';
-    const replies = Promise.all(connection.runEach(release, [{ keys: KEYS, args: [] }]));
-    await jest.advanceTimersByTimeAsync(1_000);
-    one.comeTo('ready');
-    expect(await endOf(replies)).toEqual({ value: [1] });
-    expect(client.looks).toBe(0);
   });
 });
 

@@ -47,11 +47,6 @@ describe('The connection to a cluster', () => {
     expect(await soon(run())).toMatchObject({ value: 1 });
     expect(scriptsOf(two)).toEqual(['evalsha app:lock:a app:lock:a:fence']);
     expect(scriptsOf(one)).toEqual([]);
-    two.sent.splice(0);
-    await soon(
-      connection.runEach(release, [{ keys: KEYS, args: [] }])[0] ?? Promise.reject(new Error('none')),
-    );
-    expect(scriptsOf(two)).toEqual(['evalsha app:lock:a app:lock:a:fence']);
   });
 
   it('follows a slot that has moved, when it has learned where to', async () => {
@@ -170,8 +165,8 @@ describe('The connection to a cluster', () => {
   it('answers each of several commands by itself', async () => {
     one.answer = ([command]) => (command === 'evalsha' ? errorReply('OOM no') : 1);
     two.answer = () => 2;
-    const commands = [['lock:a'], ['lock:b'], ['lock:a'], ['none']].map((keys) => ({ keys, args: [] }));
-    const results = await soon(Promise.allSettled(connection.runEach(release, commands)));
+    const commands = [['lock:a'], ['lock:b'], ['lock:a'], ['none']];
+    const results = await soon(Promise.allSettled(commands.map((keys) => connection.run(release, keys, []))));
     expect(results).toMatchObject({
       value: [
         { reason: { message: 'OOM no' } },
@@ -180,33 +175,6 @@ describe('The connection to a cluster', () => {
         { reason: { name: 'NotConnected' } },
       ],
     });
-  });
-
-  it.each(['MOVED 1 host:2', 'ASK 1 host:2', 'NOSCRIPT no', 'TRYAGAIN no'])(
-    'sends one of several again by itself after %s',
-    async (refusal) => {
-      await soon(connection.learnSharding());
-      const answers: unknown[] = [errorReply(refusal)];
-      one.answer = () => answers.shift() ?? 7;
-      const results = connection.runEach(release, [{ keys: KEYS, args: [] }]);
-      expect(await soon(Promise.all(results))).toMatchObject({ value: [7] });
-      expect(scriptsOf(one)).toHaveLength(2);
-    },
-  );
-
-  it('sends none of several again that may have been carried out', async () => {
-    await soon(connection.learnSharding());
-    one.lost = new Error('Connection is closed.');
-    const results = connection.runEach(release, [{ keys: KEYS, args: [] }]);
-    expect(await soon(Promise.all(results))).toMatchObject({ reason: { message: 'Connection is closed.' } });
-    expect([scriptsOf(one).length, client.looks]).toEqual([0, 1]);
-  });
-
-  it('looks for the nodes where several commands are refused by one that is out of date', async () => {
-    one.answer = () => errorReply('READONLY no');
-    const results = connection.runEach(release, [{ keys: KEYS, args: [] }]);
-    expect(await soon(Promise.all(results))).toMatchObject({ reason: { message: 'READONLY no' } });
-    expect(client.looks).toBe(1);
   });
 
   it('looks once in a while, and only where it is connected', async () => {

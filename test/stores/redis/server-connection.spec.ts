@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import type { RedisOptions } from 'ioredis';
 import type { ConnectionChange } from '../../../lib/store/store-health.js';
 import { ServerConnection } from '../../../lib/stores/redis/connection/connection.js';
-import { acquire, inspect } from '../../../lib/stores/redis/commands/script.js';
+import { acquire } from '../../../lib/stores/redis/commands/script.js';
 import { errorReply } from '../../doubles/replies.js';
 import { ScriptedClient } from '../../doubles/scripted-client.js';
 
@@ -207,8 +207,6 @@ describe('A script over a connection', () => {
     await expect(connection.learnSharding()).resolves.toBeUndefined();
     expect(client.sent).toHaveLength(1);
     expect(await run('a', { unwanted: false })).toBe(17);
-    const commands = ['b', 'c'].map((key) => ({ keys: [key], args: [] }));
-    expect(await Promise.all(connection.runEach(inspect, commands))).toEqual([17, 17]);
   });
 
   it('may travel together with others of its turn', async () => {
@@ -338,28 +336,6 @@ describe('Any other command over a connection', () => {
     expect(await sent).toBe(17);
     const ended = open({ status: 'end', owned: false });
     await expect(ended.connection.send((its) => its.ping())).rejects.toMatchObject({ name: 'NotConnected' });
-  });
-
-  it('may be many scripts in one piece, with an answer for each', async () => {
-    const forbidden = errorReply('NOPERM no');
-    const inside = errorReply(
-      "ERR The user executing the script can't run this command or subcommand script: f, on @user_script:" +
-        `${String(1 + inspect.source.split('\n').findIndex((line) => line.includes("redis.call('")))}.`,
-    );
-    const { client, connection, run } = open({
-      answer: ([, , , key]) => (key === 'b' ? forbidden : key === 'c' ? inside : key),
-    });
-    const commands = ['a', 'b', 'c'].map((key) => ({ keys: [key], args: [1] }));
-    expect(await connection.pipeline(inspect, commands)).toMatchObject([
-      'a',
-      forbidden,
-      { name: 'CommandRefused', reply: inside },
-    ]);
-    expect(client.sent[0]).toEqual(['evalsha', inspect.sha, 1, 'a', 1]);
-    client.answer = ([command]) => (command === 'evalsha' ? errorReply("ERR unknown command 'evalsha'") : 17);
-    await run();
-    await connection.pipeline(inspect, commands);
-    expect(client.sent.at(-1)).toEqual(['eval', inspect.source, 1, 'c', 1]);
   });
 });
 

@@ -75,10 +75,6 @@ export class Evaluator {
     }
   }
 
-  get digestless(): boolean {
-    return this.isDigestless;
-  }
-
   /** The scripts of the next server are unknown. */
   disconnected(): void {
     this.isDigestless = false;

@@ -1,5 +1,5 @@
 import type { HoldState, RenewRequest } from '../../../store/lock-store.js';
-import type { Command } from './command.js';
+import type { Receipt } from './command.js';
 import type { Confirmations } from './confirmations.js';
 import type { Deployment } from '../connection/deployment.js';
 import { FENCE_TTL } from './keys.js';
@@ -21,13 +21,11 @@ export class Renewals {
 
   renew(requests: readonly RenewRequest[]): readonly Promise<HoldState>[] {
     const renewals = new Map<RenewRequest, Promise<HoldState>>();
-    const batches = this.batchesOf(requests);
-    const commands = batches.map((batch) => this.commandOf(batch));
-    this.connection.runEach(scripts.renew, commands).forEach((reply, n) => {
-      const batch = batches[n] ?? [];
-      const states = this.statesOf(batch, reply, commands[n]);
+    for (const batch of this.batchesOf(requests)) {
+      const receipt = this.confirmations.receipt();
+      const states = this.statesOf(batch, this.send(batch, receipt), receipt);
       batch.forEach((request, index) => renewals.set(request, states(index)));
-    });
+    }
     return requests.map((request) => renewals.get(request) ?? Promise.resolve('deleted'));
   }
 
@@ -48,25 +46,23 @@ export class Renewals {
     return batches;
   }
 
-  private commandOf(batch: readonly RenewRequest[]): Command {
-    return {
-      keys: batch.flatMap(({ name }) => {
-        const { lock, fence } = this.calls.keys(name);
-        return [lock, fence];
-      }),
-      args: [FENCE_TTL, ...batch.flatMap(({ owner, leaseTime }) => [owner, leaseTime])],
-      receipt: this.confirmations.receipt(),
-    };
+  private send(batch: readonly RenewRequest[], receipt: Receipt | undefined): Promise<unknown> {
+    const keys = batch.flatMap(({ name }) => {
+      const { lock, fence } = this.calls.keys(name);
+      return [lock, fence];
+    });
+    const args = [FENCE_TTL, ...batch.flatMap(({ owner, leaseTime }) => [owner, leaseTime])];
+    return this.connection.run(scripts.renew, keys, args, undefined, receipt);
   }
 
   private statesOf(
     batch: readonly RenewRequest[],
     reply: Promise<unknown>,
-    command: Command | undefined,
+    receipt: Receipt | undefined,
   ): (index: number) => Promise<HoldState> {
     // One for the whole batch, with the first hold that needs it.
     let confirmed: Promise<void> | undefined;
-    const confirm = () => (confirmed ??= this.confirmations.confirm(command?.receipt, batch[0]?.name ?? ''));
+    const confirm = () => (confirmed ??= this.confirmations.confirm(receipt, batch[0]?.name ?? ''));
     const read = reply.then((states) => renewReply(states, batch.length));
     const each = read.then(
       (states) =>

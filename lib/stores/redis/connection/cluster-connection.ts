@@ -4,17 +4,14 @@ import { within } from './bounded.js';
 import { listen } from './client-events.js';
 import { ConnectionState } from './connection-state.js';
 import type { ServerConnection } from './connection.js';
-import type { AcquisitionGuard, Argument, Command, Receipt } from '../commands/command.js';
+import type { AcquisitionGuard, Argument, Receipt } from '../commands/command.js';
 import type { Deployment } from './deployment.js';
 import { isAlive, NodeConnections, PAUSE } from './node-connections.js';
-import { isWithheld, lacksEvalsha, NotConnected, replyCode } from './redis-errors.js';
+import { isWithheld, NotConnected, replyCode } from './redis-errors.js';
 import { isSharded, OUTDATED } from './sharding.js';
 import type { Script } from '../commands/script.js';
 import { slotOf } from './slots.js';
 import { monotonicTime, sleep } from '../../../runtime/runtime.js';
-
-/** Answers that send a command to another node, or once more. */
-const ELSEWHERE = new Set(['ASK', 'MOVED', 'NOSCRIPT', 'TRYAGAIN']);
 
 /**
  * Runs commands on the masters of a cluster. The client knows which node has which slot and keeps a connection to each. This
@@ -142,48 +139,6 @@ export class ClusterConnection implements Deployment {
         if (tries > 0 || code === undefined) await sleep(PAUSE);
       }
     }
-  }
-
-  runEach(script: Script, commands: readonly Command[]): readonly Promise<unknown>[] {
-    const shares = new Map<ServerConnection | undefined, Command[]>();
-    const places = commands.map((command) => {
-      const node = this.ownerOf(this.groupOf(command.keys[0] ?? ''));
-      const share = shares.get(node) ?? [];
-      shares.set(node, share);
-      return { node, index: share.push(command) - 1, command };
-    });
-    const replies = new Map(
-      [...shares].map(([node, share]) => {
-        const reply = node?.pipeline(
-          script,
-          share.map((command) => ({ ...command, keys: this.prefixed(command.keys, node) })),
-        );
-        return [
-          node,
-          reply ?? Promise.reject(new NotConnected('no node has the slot', this.state.lastError)),
-        ];
-      }),
-    );
-    return places.map(async ({ node, index, command: { keys, args, receipt } }) => {
-      let reply: unknown;
-      try {
-        reply = (await replies.get(node))?.[index];
-      } catch (error) {
-        if (!(error instanceof NotConnected)) {
-          this.look();
-          throw error;
-        }
-        reply = error;
-      }
-      if (!(reply instanceof Error)) return reply;
-      const code = replyCode(reply) ?? '';
-      if (OUTDATED.has(code)) this.look();
-      // The command has certainly not been carried out: the path of a single command leads to the right node.
-      if (reply instanceof NotConnected || lacksEvalsha(reply) || ELSEWHERE.has(code)) {
-        return await this.run(script, keys, args, undefined, receipt);
-      }
-      throw reply;
-    });
   }
 
   /** The connection to the master of a slot; undefined while no node is known to be that master. */

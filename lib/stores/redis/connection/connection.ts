@@ -1,15 +1,14 @@
 import type { Redis } from 'ioredis';
 import { monotonicTime } from '../../../runtime/runtime.js';
 import type { ConnectionChange } from '../../../store/store-health.js';
-import type { AcquisitionGuard, Argument, Command, Receipt } from '../commands/command.js';
+import type { AcquisitionGuard, Argument, Receipt } from '../commands/command.js';
 import { Evaluator } from '../commands/evaluator.js';
 import type { Call } from '../commands/lane.js';
 import type { Script } from '../commands/script.js';
 import { asError, within } from './bounded.js';
-import { withCommand } from './command-refused.js';
 import { ConnectionState } from './connection-state.js';
 import type { Deployment, Server } from './deployment.js';
-import { replyOf, TakenBack } from './redis-errors.js';
+import { TakenBack } from './redis-errors.js';
 import { Session } from './session.js';
 import type { Succession } from './succession.js';
 
@@ -123,33 +122,6 @@ export class ServerConnection implements Deployment, Server {
       };
       const call = { script, keys, args, acquisition, group, until, asking, resolve, reject: failed };
       this.evaluator.run(call, isAlone);
-    });
-  }
-
-  runEach(script: Script, commands: readonly Command[]): readonly Promise<unknown>[] {
-    return commands.map(({ keys, args, receipt }) => this.run(script, keys, args, undefined, receipt));
-  }
-
-  /** Sends the commands in one piece, which costs far less than one by one. Resolves with a reply or an error for each. */
-  async pipeline(script: Script, commands: readonly Command[]): Promise<readonly unknown[]> {
-    const replies = await this.send(async (client) => {
-      const pipeline = client.pipeline();
-      const [command, text] = this.evaluator.digestless
-        ? (['eval', script.source] as const)
-        : (['evalsha', script.sha] as const);
-      for (const { keys, args, receipt } of commands) {
-        this.sign(receipt);
-        pipeline[command](text, keys.length, ...keys, ...args);
-      }
-      const answers = await pipeline.exec();
-      // ioredis reports a lost connection in place of each answer.
-      const lost = answers?.find(([error]) => error != null && replyOf(error) === undefined)?.[0];
-      if (lost != null) throw lost;
-      return answers;
-    });
-    return commands.map((_, index) => {
-      const [error, reply] = replies?.[index] ?? [];
-      return error == null ? reply : withCommand(error, script);
     });
   }
 

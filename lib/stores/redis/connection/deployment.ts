@@ -1,6 +1,6 @@
 import type { Subscription } from '../../../store/lock-store.js';
 import type { ConnectionChange } from '../../../store/store-health.js';
-import type { AcquisitionGuard, Argument, Command, Receipt } from '../commands/command.js';
+import type { AcquisitionGuard, Argument, Receipt } from '../commands/command.js';
 import type { Script } from '../commands/script.js';
 import type { Server } from './server.js';
 
@@ -35,9 +35,6 @@ export interface Deployment {
     acquisition?: AcquisitionGuard,
     receipt?: Receipt,
   ): Promise<unknown>;
-
-  /** Runs many commands at once, each with its own answer: a server that does not answer delays only its own commands. */
-  runEach(script: Script, commands: readonly Command[]): readonly Promise<unknown>[];
 
   /** Keys of one group may be in one command. */
   groupOf(key: string): number;

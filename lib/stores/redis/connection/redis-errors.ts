@@ -127,7 +127,7 @@ const REFUSED = new Set([
 ]);
 
 /** The reply that an error is about, if it is about one. */
-export const replyOf = (error: unknown): Error | undefined =>
+const replyOf = (error: unknown): Error | undefined =>
   error instanceof CommandRefused ? error.reply : isReply(error) ? error : undefined;
 
 const isUnknown = (error: unknown): boolean => {
