@@ -33,9 +33,9 @@ it('has what was set and not deleted, in the order in which it came', () => {
   expect([...map.values()]).toEqual([10, 2, 3, 4]);
 });
 
-it.each([0, 1, 3, 60])('agrees with a Map through 2,000 changes of about %i entries', (stay) => {
+it.each([0, 1, 3, 60])('agrees with a Map through 600 changes of about %i entries', (stay) => {
   const plain = new Map<string, number>();
-  for (let n = 0; n < 2_000; n++) {
+  for (let n = 0; n < 600; n++) {
     const [key, old] = [`key ${String(n)}`, `key ${String(n - stay)}`];
     map.set(key, n);
     plain.set(key, n);

@@ -7,7 +7,7 @@ async function takeTurns({ process, pass, now }: Stage): Promise<void> {
   const all = [process(), process(), process()];
   await Promise.all([
     ...all.map(async ({ locks }) => {
-      while (now() < 2_000) await locks.using('k', { waitTime: 60_000 }, () => pass(5));
+      while (now() < 1_000) await locks.using('k', { waitTime: 60_000 }, () => pass(5));
     }),
     pass(300).then(() => {
       all[1]!.disconnect();

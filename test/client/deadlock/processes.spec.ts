@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { DeadlockStep, LockEvent, LockService } from '../../../lib/index.js';
 import { roleOf } from '../../support/keys.js';
+import { times } from '../../support/tier.js';
 import { inWorld, type Stage, type WorldProcess } from '../../world/index.js';
 
 interface Asked {
@@ -119,8 +120,9 @@ describe('processes that wait for each other', () => {
   it('beside many callers that only wait long', () =>
     inWorld(3, async (stage) => {
       const [one, two] = start(stage, 2) as [WorldProcess, WorldProcess];
+      const MANY = times(16, 40);
       const many = [];
-      for (let n = 0; n < 40; n++) {
+      for (let n = 0; n < MANY; n++) {
         const hot = `hot:${String(n)}`;
         await occupy(one, hot);
         many.push(nest(stage, n % 2 === 0 ? one : two, { name: `own:${String(n)}` }, { name: hot }, 0));
@@ -130,7 +132,7 @@ describe('processes that wait for each other', () => {
         nest(stage, two, { name: 'b' }, { name: 'a' }, 350),
       ]);
       expect(outcomes.filter(({ reason }) => reason === 'deadlock')).toHaveLength(1);
-      for (let n = 0; n < 40; n++) await one.locks.forceRelease(`hot:${String(n)}`);
+      for (let n = 0; n < MANY; n++) await one.locks.forceRelease(`hot:${String(n)}`);
       expect((await Promise.all(many)).filter(({ reason }) => reason !== undefined)).toEqual([]);
     }));
 

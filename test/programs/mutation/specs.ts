@@ -28,7 +28,7 @@ const SPECS: readonly [folder: string, stages: readonly (readonly string[])[]][]
     'lib/client/holding/late-result',
     [['test/nest/(late-results|own-answer|decorator-observable|interceptor)'], LOCKS],
   ],
-  ['lib/client/deadlock/', [['test/client/deadlock/'], ['test/scenarios/standing-deadlock'], CORE, LOCKS]],
+  ['lib/client/deadlock/', [['test/client/deadlock/'], CORE, LOCKS]],
   ['lib/client/', [CORE, LOCKS, MEMORY, LONG_HOLDS, PITFALLS, SHUTDOWN]],
   ['lib/locks/', [LOCKS, CORE, MEMORY, QUEUE, LONG_HOLDS, PITFALLS, SHUTDOWN]],
   [

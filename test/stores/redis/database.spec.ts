@@ -13,6 +13,7 @@ import { until } from '../../scenarios/until.js';
 import { createLeastUser } from '../../support/acl.js';
 import { RedisCluster } from '../../support/redis-cluster.js';
 import type { RedisServer } from '../../support/redis-server.js';
+import { first } from '../../support/tier.js';
 import { lockKeys } from '../../support/keys.js';
 
 const environment = new TestEnvironment();
@@ -62,16 +63,16 @@ const WAYS: [string, (user: { username: string; password: string }, db: number) 
     ({ username, password }, db) =>
       `redis://${username}:${password}@127.0.0.1:${String(server.port)}/${String(db)}`,
   ],
+  ['a client of ioredis 5', (user, db) => clientOf(new Redis5(at({ ...user, db })))],
   ['a client', (user, db) => clientOf(new Redis(at({ ...user, db })))],
   ['a client over RESP2', (user, db) => clientOf(new Redis(at({ ...user, db, protocol: 2 })))],
-  ['a client of ioredis 5', (user, db) => clientOf(new Redis5(at({ ...user, db })))],
   [
     'a client of ioredis 5 that does not look whether it is ready',
     (user, db) => clientOf(new Redis5(at({ ...user, db, enableReadyCheck: false, disableClientInfo: true }))),
   ],
 ];
 
-describe.each(WAYS)('A database other than 0, through %s', (_, connect) => {
+describe.each(first(3, WAYS))('A database other than 0, through %s', (_, connect) => {
   it('has locks of its own', async () => {
     const user = await createLeastUser(server.client());
     await allow('+select');
@@ -132,18 +133,21 @@ describe.each(WAYS)('A database other than 0, through %s', (_, connect) => {
   });
 });
 
-describe.each([
-  ['ioredis 6', (options?: object) => clientOf(new Redis(server.url, { ...options }))],
-  ['ioredis 5', (options?: object) => clientOf(new Redis5(server.url, { ...options }))],
-  [
-    'ioredis 6 that pipelines by itself',
-    (options?: object) => clientOf(new Redis(server.url, { ...options, enableAutoPipelining: true })),
-  ],
+/** By the version of ioredis, and whether it pipelines by itself. */
+const CLIENTS: [string, (options?: object) => Redis][] = [
+  ['ioredis 6', (options) => clientOf(new Redis(server.url, { ...options }))],
   [
     'ioredis 5 that pipelines by itself',
-    (options?: object) => clientOf(new Redis5(server.url, { ...options, enableAutoPipelining: true })),
+    (options) => clientOf(new Redis5(server.url, { ...options, enableAutoPipelining: true })),
   ],
-])('A client of the application, %s,', (_, connect) => {
+  ['ioredis 5', (options) => clientOf(new Redis5(server.url, { ...options }))],
+  [
+    'ioredis 6 that pipelines by itself',
+    (options) => clientOf(new Redis(server.url, { ...options, enableAutoPipelining: true })),
+  ],
+];
+
+describe.each(first(2, CLIENTS))('A client of the application, %s,', (_, connect) => {
   it('that is switched to another database has no locks there, and has them again when it is back', async () => {
     const own = connect();
     const locks = service(own);

@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { PreloadedClock } from '../../../../support/preloaded-clock.js';
 import { RedisServer, serverVersion } from '../../../../support/redis-server.js';
+import { times } from '../../../../support/tier.js';
 import { Random } from '../../../chaos/random.js';
 import { fewest } from '../../shrink.js';
 import { commandStep } from './comparison/commands.js';
@@ -12,7 +13,8 @@ import { Lua } from './lua.js';
 
 const SOURCE = fileURLToPath(new URL('comparison/standing-clock.c', import.meta.url));
 /** More of them by MODEL_SEEDS. */
-const SEEDS = Array.from({ length: Number(process.env.MODEL_SEEDS ?? 2) }, (_, index) => index + 1);
+const SEEDS = Array.from({ length: Number(process.env.MODEL_SEEDS ?? times(1, 2)) }, (_, index) => index + 1);
+const STEPS = times(600, 1_500);
 
 /** Without a C compiler the clock of a real server cannot be made to stand, and other servers word their refusals otherwise. */
 const clock = serverVersion().includes('v=7.0.') ? PreloadedClock.make(SOURCE, 'STANDING_CLOCK') : undefined;
@@ -72,16 +74,16 @@ const describeWithClock = clock === undefined ? describe.skip : describe;
 
 describeWithClock('the model of a Redis server', () => {
   it.each(SEEDS)('answers commands and short scripts as the server does (seed %i)', async (seed) => {
-    await compare(stepsOf(seed, 1_500, commandStep));
+    await compare(stepsOf(seed, STEPS, commandStep));
   });
 
   it.each(SEEDS)('runs the scripts of the store as the server does (seed %i)', async (seed) => {
-    await compare(stepsOf(seed, 1_500, ownScript));
+    await compare(stepsOf(seed, STEPS, ownScript));
   });
 
   it('runs them beside commands that put other things in their place', async () => {
     const either = (maker: Maker) => (maker.random.next() < 0.15 ? commandStep(maker) : ownScript(maker));
-    await compare(stepsOf(9, 1_500, either));
+    await compare(stepsOf(9, STEPS, either));
   });
 
   it('is seen to differ where it does', async () => {

@@ -9,13 +9,13 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { transformFile } from '@swc/core';
 import { Redis } from 'ioredis';
-import { until } from '../scenarios/until.js';
-import { RedisServer } from './redis-server.js';
-import { startRedis } from './redis.js';
+import { until } from '../../scenarios/until.js';
+import { RedisServer } from '../redis-server.js';
+import { startRedis } from '../redis.js';
 
 it('ends a child, even a frozen one, when its parent is killed', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'lock-guard-'));
-  const { code } = await transformFile(fileURLToPath(new URL('./guard.ts', import.meta.url)), {
+  const { code } = await transformFile(fileURLToPath(new URL('../guard.ts', import.meta.url)), {
     jsc: { target: 'es2022', parser: { syntax: 'typescript' } },
   });
   const program = `${code}

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from '@jest/globals';
 import ts from 'typescript';
-import { exchangeable } from './exchangeable.js';
+import { exchangeable } from '../world/exchangeable.js';
 
 const DIST = fileURLToPath(new URL('../../../../dist', import.meta.url));
 /** What the simulation runs. */

@@ -4,10 +4,10 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { until } from '../scenarios/until.js';
-import { RedisServer } from './redis-server.js';
-import { isMessage, replyEnd } from './resp.js';
-import { TcpProxy } from './tcp-proxy.js';
+import { until } from '../../scenarios/until.js';
+import { RedisServer } from '../redis-server.js';
+import { isMessage, replyEnd } from '../resp.js';
+import { TcpProxy } from '../tcp-proxy.js';
 
 describe('TcpProxy', () => {
   const SILENCE = 100;

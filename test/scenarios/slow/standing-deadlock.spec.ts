@@ -1,10 +1,10 @@
 import 'reflect-metadata';
 import { afterAll, expect, it } from '@jest/globals';
-import type { BoardState } from '../../lib/board/feed/wire.js';
-import { call } from '../cli/command-line.js';
-import { until } from './until.js';
-import { TestEnvironment } from '../support/test-environment.js';
-import { startBoard } from '../nest/board/board-app.js';
+import type { BoardState } from '../../../lib/board/feed/wire.js';
+import { call } from '../../cli/command-line.js';
+import { until } from '../until.js';
+import { TestEnvironment } from '../../support/test-environment.js';
+import { startBoard } from '../../nest/board/board-app.js';
 
 const environment = new TestEnvironment();
 afterAll(() => environment.end());
@@ -15,7 +15,8 @@ it('A deadlock that two processes only report is shown by the board of a third o
     environment.worker({ url: server.url, service: { label, deadlock: 'report', lockOrder: 'off' } });
   const [one, two] = await Promise.all([worker('one'), worker('two')]);
   const nest = (process: typeof one, first: string, second: string) =>
-    process.call<{ message?: string }>('nest', { name: first }, { name: second, waitTime: 120_000 }, 100);
+    process.call<{ message?: string }>('nest', { name: first }, { name: second, waitTime: 120_000 }, 2_000);
+  // Each holds its first lock when the other one asks for it.
   const over = Promise.all([nest(one, 'a', 'b'), nest(two, 'b', 'a')]);
   const { app, url } = await startBoard({ locks: { connection: server.url, label: 'third' } });
   environment.add(() => app.close());

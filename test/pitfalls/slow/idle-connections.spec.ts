@@ -1,0 +1,87 @@
+/**
+ * Idle connections that a firewall dropped: the cases that take seconds each. The others, and what the number means, stand in
+ * connections.spec.ts.
+ */
+import { createConnection } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from '@jest/globals';
+import { AbstractConnector, type RedisOptions } from 'ioredis';
+import { Stage, until } from '../stage.js';
+
+const stage = Stage.set();
+
+describe('An idle connection that was dropped without a word (pitfall 86)', () => {
+  it.each([0, undefined])(
+    'is none where a connector of the application counts no bytes: %s',
+    async (bytesRead) => {
+      class Uncounted extends AbstractConnector {
+        constructor(options: unknown) {
+          super((options as RedisOptions).disconnectTimeout ?? 0);
+        }
+        connect() {
+          this.stream = createConnection(stage.server.port, '127.0.0.1');
+          Object.defineProperty(this.stream, 'bytesRead', { value: bytesRead });
+          return Promise.resolve(this.stream);
+        }
+      }
+      const locks = stage.service({
+        connection: { host: '127.0.0.1', port: stage.server.port, Connector: Uncounted },
+      });
+      const told: string[] = [];
+      locks.events$.subscribe(({ type }) => told.push(type));
+      await (await locks.acquire('warm')).release();
+      await sleep(500);
+      await (await locks.acquire('warm')).release();
+      // As long as a connection that is silent may take for a sign of life.
+      await sleep(1_200);
+      await (await locks.acquire('warm')).release();
+      expect(told).not.toContain('disconnected');
+    },
+  );
+
+  // The time for a command is 2 s at most, and less with a shorter lease.
+  it.each([30_000, 9_000])(
+    'is replaced under the first call also if this process was busy while it waited for the answer before: with a lease of %i ms',
+    async (leaseTime) => {
+      const proxy = await stage.proxy();
+      const locks = stage.service({ connection: proxy.url, leaseTime });
+      await (await locks.acquire('warm')).release();
+      await sleep(500);
+      const looking = locks.getLock('warm').isLocked();
+      // Until the question has left.
+      for (let n = 0; n < 50; n++) await Promise.resolve();
+      // As a synchronous piece of work does.
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_200);
+      await looking;
+      await sleep(500);
+      proxy.forgetConnections();
+      const lease = await locks.tryAcquire('order:7');
+      expect(lease?.held).toBe(true);
+      await lease?.release();
+    },
+  );
+
+  it('is none where each answer takes longer than a second', async () => {
+    const proxy = await stage.proxy();
+    const locks = stage.service({ connection: proxy.url });
+    proxy.replyDelay(1_200);
+    await (await locks.acquire('order:7')).release();
+    for (let n = 0; n < 3; n++) {
+      await sleep(500);
+      await (await locks.tryAcquire('order:8'))?.release();
+    }
+    expect(await stage.redis.keys('lock:order:?')).toEqual([]);
+  });
+
+  it('is no fault of the messages: health is up although their connection is replaced together with it', async () => {
+    const proxy = await stage.proxy();
+    const locks = stage.service({ connection: proxy.url });
+    const held = await stage.service().acquire('order:7');
+    await locks.acquire('order:7', { waitTime: 50 }).catch(() => undefined);
+    await held.release();
+    await until(async () => (await locks.health()).nodes[0]?.subscriber === true);
+    await sleep(500);
+    proxy.forgetConnections();
+    expect(await locks.health()).toMatchObject({ status: 'up', nodes: [{ subscriber: true }] });
+  });
+});
