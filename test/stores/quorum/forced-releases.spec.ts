@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { LockUnavailableError } from '../../../lib/index.js';
+import { type LockStore, LockUnavailableError } from '../../../lib/index.js';
 import type { AcquireRequest } from '../../../lib/store/index.js';
-import { QuorumLockStore } from '../../../lib/stores/quorum/quorum-lock-store.js';
-import { type ScriptedMember, scriptedMembers } from './scripted-member.js';
+import { storeOn, type ScriptedMember, scriptedMembers } from './scripted-member.js';
 
 const LEASE = 30_000;
 /** µs */
@@ -12,12 +11,12 @@ const request = { name: 'a', owner: 'me', leaseTime: LEASE };
 
 describe('A forced release on a quorum', () => {
   let members: ScriptedMember[];
-  let store: QuorumLockStore;
+  let store: LockStore;
 
   beforeEach(() => {
     jest.useFakeTimers();
     members = scriptedMembers(5);
-    store = new QuorumLockStore(members, LEASE);
+    store = storeOn(members, LEASE);
   });
 
   afterEach(async () => {

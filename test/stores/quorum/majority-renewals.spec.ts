@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { LockUnavailableError } from '../../../lib/index.js';
-import { QuorumLockStore } from '../../../lib/stores/quorum/quorum-lock-store.js';
+import { type LockStore, LockUnavailableError } from '../../../lib/index.js';
 import { deferred } from '../../doubles/deferred.js';
-import { type ScriptedMember, scriptedMembers } from './scripted-member.js';
+import { storeOn, type ScriptedMember, scriptedMembers } from './scripted-member.js';
 
 const LEASE = 30_000;
 const request = { name: 'a', owner: 'me', leaseTime: LEASE };
@@ -10,13 +9,13 @@ const request = { name: 'a', owner: 'me', leaseTime: LEASE };
 describe('A renewal on a quorum', () => {
   let members: ScriptedMember[];
   let last: ScriptedMember;
-  let store: QuorumLockStore;
+  let store: LockStore;
 
   beforeEach(async () => {
     jest.useFakeTimers();
     members = scriptedMembers(3);
     last = members[2]!;
-    store = new QuorumLockStore(members, LEASE);
+    store = storeOn(members, LEASE);
     // All members have a vote.
     await store.health();
   });

@@ -2,21 +2,20 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { type LockStore, LockUnavailableError } from '../../../lib/index.js';
 import type { ConnectionChange, LossMessage, QueueMessage } from '../../../lib/store/index.js';
-import { QuorumLockStore } from '../../../lib/stores/quorum/quorum-lock-store.js';
 import { deferred } from '../../doubles/deferred.js';
-import { type ScriptedMember, scriptedMembers } from './scripted-member.js';
+import { storeOn, type StoreOnMembers, type ScriptedMember, scriptedMembers } from './scripted-member.js';
 
 const LEASE = 30_000;
 const request = { name: 'a', owner: 'me:1', leaseTime: LEASE };
 
 let members: ScriptedMember[];
 let last: ScriptedMember;
-let store: QuorumLockStore;
+let store: StoreOnMembers;
 
 beforeEach(async () => {
   members = scriptedMembers(3);
   last = members[2]!;
-  store = new QuorumLockStore(members, LEASE);
+  store = storeOn(members, LEASE);
   // All members have a vote.
   await store.health();
 });

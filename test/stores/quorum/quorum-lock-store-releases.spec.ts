@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { LockUnavailableError } from '../../../lib/index.js';
-import { QuorumLockStore } from '../../../lib/stores/quorum/quorum-lock-store.js';
-import { type ScriptedMember, scriptedMembers } from './scripted-member.js';
+import { type LockStore, LockUnavailableError } from '../../../lib/index.js';
+import { storeOn, type ScriptedMember, scriptedMembers } from './scripted-member.js';
 
 const LEASE = 30_000;
 const request = { name: 'a', owner: 'me', leaseTime: LEASE };
@@ -9,13 +8,13 @@ const request = { name: 'a', owner: 'me', leaseTime: LEASE };
 describe('A release that one member does not answer', () => {
   let members: ScriptedMember[];
   let away: ScriptedMember;
-  let store: QuorumLockStore;
+  let store: LockStore;
 
   beforeEach(() => {
     jest.useFakeTimers();
     members = scriptedMembers(3);
     away = members[2]!;
-    store = new QuorumLockStore(members, LEASE);
+    store = storeOn(members, LEASE);
     away.store.onRelease = () => Promise.reject(new LockUnavailableError('a', { effect: 'unknown' }));
   });
 

@@ -2,10 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { LockKindMismatchError, type LockStore, LockUnavailableError } from '../../../lib/index.js';
 import type { ConnectionChange, LossMessage } from '../../../lib/store/index.js';
-import { QuorumLockStore } from '../../../lib/stores/quorum/quorum-lock-store.js';
 import { deferred } from '../../doubles/deferred.js';
 import { until } from '../../scenarios/until.js';
-import { type ScriptedMember, scriptedMembers } from './scripted-member.js';
+import { storeOn, type ScriptedMember, scriptedMembers } from './scripted-member.js';
 
 const LEASE = 30_000;
 const request = { name: 'a', owner: 'me', leaseTime: LEASE };
@@ -16,7 +15,7 @@ describe('QuorumLockStore', () => {
   let store: LockStore;
 
   /** Restarts three nodes empty. They are not to vote, although they have been up for longer than the usual lease of 500 ms. */
-  async function expectNoVoteOfRestarted(short: QuorumLockStore): Promise<void> {
+  async function expectNoVoteOfRestarted(short: LockStore): Promise<void> {
     for (const member of members.slice(2)) {
       member.restart();
       await member.store.forceRelease('a');
@@ -31,7 +30,7 @@ describe('QuorumLockStore', () => {
 
   beforeEach(async () => {
     members = scriptedMembers(5);
-    store = new QuorumLockStore(members, LEASE);
+    store = storeOn(members, LEASE);
     // All members have a vote.
     await store.health();
   });
@@ -107,7 +106,7 @@ describe('QuorumLockStore', () => {
   });
 
   it('repeats it for as long as the lease lasts, which may be longer than that of the module', async () => {
-    const short = new QuorumLockStore(members, 50);
+    const short = storeOn(members, 50);
     expect((await short.acquire(request)).granted).toBe(true);
     const [first] = members;
     if (first === undefined) throw new Error('no member');
@@ -321,7 +320,7 @@ describe('QuorumLockStore', () => {
     });
 
     it('for longer than the usual lease keeps nodes that restart from voting for so long', async () => {
-      const short = new QuorumLockStore(members, 500);
+      const short = storeOn(members, 500);
       await short.acquire({ ...request, leaseTime: 500 });
       await Promise.all(short.renew([{ ...request, leaseTime: 60_000 }]));
       await expectNoVoteOfRestarted(short);
@@ -329,7 +328,7 @@ describe('QuorumLockStore', () => {
   });
 
   it('keeps nodes that restart from voting for as long as a released lock stays taken', async () => {
-    const short = new QuorumLockStore(members, 500);
+    const short = storeOn(members, 500);
     await short.acquire({ ...request, leaseTime: 500 });
     expect(await short.release({ name: 'a', owner: 'me', keepFor: 60_000 })).toBe('released');
     await expectNoVoteOfRestarted(short);
@@ -869,7 +868,7 @@ describe('QuorumLockStore', () => {
     for (const member of members) {
       (member.store as LockStore).onConnectionChange = (listener) => void listeners.push(listener);
     }
-    const fresh = new QuorumLockStore(members, LEASE);
+    const fresh = storeOn(members, LEASE);
     const tell = (connected: boolean) => {
       for (const [index, listener] of listeners.entries())
         listener({ node: `node-${String(index)}`, connected });

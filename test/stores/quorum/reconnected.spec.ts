@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { LockUnavailableError } from '../../../lib/index.js';
 import type { ConnectionChange } from '../../../lib/store/store-health.js';
-import { QuorumLockStore } from '../../../lib/stores/quorum/quorum-lock-store.js';
-import { scriptedMembers } from './scripted-member.js';
+import { storeOn, scriptedMembers } from './scripted-member.js';
 
 beforeEach(() => {
   jest.useFakeTimers();
@@ -21,7 +20,7 @@ it('a release that has not reached a node is sent as soon as the node is connect
       changed = listener;
     },
   });
-  const store = new QuorumLockStore(members, 30_000);
+  const store = storeOn(members, 30_000);
   const lock = { name: 'a', owner: 'me:1' };
   expect(await store.acquire({ ...lock, leaseTime: 30_000 })).toMatchObject({ granted: true });
   await jest.advanceTimersByTimeAsync(1_000);

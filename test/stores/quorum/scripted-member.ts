@@ -1,5 +1,6 @@
 import { type LockStore, LockUnavailableError } from '../../../lib/index.js';
 import type { Amendment, Charter, Identity, Member } from '../../../lib/stores/quorum/member.js';
+import { QuorumLockStore } from '../../../lib/stores/quorum/quorum-lock-store.js';
 import { CharterModel } from '../../doubles/charter-model.js';
 import { ScriptedStore } from '../../doubles/scripted-store.js';
 
@@ -74,3 +75,11 @@ export class ScriptedMember implements Member {
 
 export const scriptedMembers = (count: number): ScriptedMember[] =>
   Array.from({ length: count }, (_, n) => new ScriptedMember(`node-${String(n)}`));
+
+/** The port, with the parts that this store has. */
+export type StoreOnMembers = LockStore & {
+  readonly [Part in 'waits' | 'subscribeToLosses' | 'leaseLimit']-?: NonNullable<LockStore[Part]>;
+};
+
+export const storeOn = (members: readonly ScriptedMember[], leaseTime: number): StoreOnMembers =>
+  new QuorumLockStore(members, leaseTime);

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { LockService } from '../../../lib/index.js';
-import { QuorumLockStore } from '../../../lib/stores/quorum/quorum-lock-store.js';
-import { type ScriptedMember, scriptedMembers } from './scripted-member.js';
+import { storeOn, type ScriptedMember, scriptedMembers } from './scripted-member.js';
 
 const LEASE = 30_000;
 const OWNERS = ['x:1', 'y:1', 'z:1'];
@@ -12,7 +11,7 @@ describe('A caller that does not wait for a lock over three nodes', () => {
 
   beforeEach(async () => {
     members = scriptedMembers(3);
-    locks = new LockService({ store: new QuorumLockStore(members, LEASE), leaseTime: LEASE });
+    locks = new LockService({ store: storeOn(members, LEASE), leaseTime: LEASE });
     await locks.using('before', () => undefined);
   });
 

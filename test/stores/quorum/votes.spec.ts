@@ -1,9 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { LockKindMismatchError, LockUnavailableError } from '../../../lib/index.js';
 import type { AcquireAllReply, AcquireReply } from '../../../lib/store/index.js';
-import { QuorumLockStore } from '../../../lib/stores/quorum/quorum-lock-store.js';
 import { deferred } from '../../doubles/deferred.js';
-import { type ScriptedMember, scriptedMembers } from './scripted-member.js';
+import { storeOn, type StoreOnMembers, type ScriptedMember, scriptedMembers } from './scripted-member.js';
 
 const LEASE = 10_000;
 /** Half a lease in tokens, which are µs. */
@@ -33,7 +32,7 @@ interface Setting {
 
 describe('The votes of a quorum', () => {
   let members: ScriptedMember[];
-  let store: QuorumLockStore;
+  let store: StoreOnMembers;
   /** The time of the members' clocks as a token. */
   let NOW: number;
   /** What a member was asked: its index, and the least token. */
@@ -59,7 +58,7 @@ describe('The votes of a quorum', () => {
   /** A quorum of members that answer acquisitions as told. All members have a vote. */
   async function quorumOf(...answers: Answer[]): Promise<void> {
     members = scriptedMembers(answers.length);
-    store = new QuorumLockStore(members, LEASE);
+    store = storeOn(members, LEASE);
     const settling = store.health().then(() => store.leaseLimit.raise('a', 4 * LEASE));
     await pass(PATIENCE);
     await settling;

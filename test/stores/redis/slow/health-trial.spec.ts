@@ -1,11 +1,10 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { COMMAND } from '../../../../lib/stores/redis/connection/command-refused.js';
-import * as scripts from '../../../../lib/stores/redis/scripts.generated.js';
 import { type LockModuleOptions, type LockService } from '../../../../lib/index.js';
 import { TestEnvironment } from '../../../support/test-environment.js';
 import { until } from '../../../scenarios/until.js';
+import { COMMANDS } from '../../../support/script-commands.js';
 import { acquire, trial } from '../../../support/scripts.js';
 import { refusal } from '../refusal.js';
 import { RedisCluster } from '../../../support/redis-cluster.js';
@@ -116,14 +115,12 @@ describe('Health is down where', () => {
 });
 
 describe('Every command of every script is tried', () => {
-  const sources = Object.values(scripts).join('\n');
-  const commands = [...new Set([...sources.matchAll(new RegExp(COMMAND, 'g'))].map(([, name = '']) => name))];
   /** Most locks do without these. */
   const SPARED = ['DEL', 'MGET', 'PUBLISH', 'PUBSUB'];
   /** Locks do not need these, but lists of them. */
   const OF_LISTS = ['INFO', 'SCAN'];
 
-  it.each(commands.filter((command) => command !== 'CLUSTER' && !OF_LISTS.includes(command)))(
+  it.each(COMMANDS.filter((command) => command !== 'CLUSTER' && !OF_LISTS.includes(command)))(
     '%s: health says what is missing',
     async (command) => {
       server = await environment.server();
