@@ -6,6 +6,7 @@ import type {
   Receipt,
 } from '../../lib/stores/redis/commands/command.js';
 import type { Deployment, Server } from '../../lib/stores/redis/connection/deployment.js';
+import type { ConnectionChange } from '../../lib/store/store-health.js';
 import type { Script } from '../../lib/stores/redis/commands/script.js';
 import { answered } from './replies.js';
 
@@ -83,6 +84,7 @@ export class ScriptedDeployment implements Deployment {
   generation = 1;
   readonly runs: Run[] = [];
   closed = false;
+  private readonly listeners: ((change: ConnectionChange) => void)[] = [];
 
   constructor(private readonly script: DeploymentScript) {
     this.isCluster = script.isCluster ?? false;
@@ -130,8 +132,13 @@ export class ScriptedDeployment implements Deployment {
     return servers === undefined ? Promise.reject(new Error('no node')) : Promise.resolve(servers);
   }
 
-  onChange(): void {
-    // Nothing changes here.
+  onChange(listener: (change: ConnectionChange) => void): void {
+    this.listeners.push(listener);
+  }
+
+  /** A connection is lost, or has followed. */
+  change(connected: boolean): void {
+    for (const listener of this.listeners) listener({ node: this.node, connected });
   }
 
   close(): Promise<void> {

@@ -1,4 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
+import type { QueueMessage } from '../../../lib/store/queue-messages.js';
+import { RedisLockStore } from '../../../lib/stores/redis/redis-lock-store.js';
+import { ScriptedDeployment } from '../../doubles/scripted-deployment.js';
 import { ServerClock, ServerClocks } from '../../../lib/stores/redis/commands/server-clock.js';
 
 const TEN_MINUTES = 600_000;
@@ -64,5 +67,40 @@ describe('The bound that a reply gives', () => {
     clocks.of('a').learn(50_000, 1_000, 1_001);
     expect(clocks.of('a').momentOf(50_000, 1_100)).toBe(999);
     expect(clocks.of('b').momentOf(50_000, 1_100)).toBe(-Infinity);
+  });
+});
+
+describe('A grant by message', () => {
+  const QUEUE = { kind: 'fair', mode: 'exclusive', capacity: 1, ownWriteHold: undefined } as const;
+
+  it('is dated by no clock from before a lost connection: a promoted replica has another one', async () => {
+    // Busy, by a clock of the server that says 50,000.
+    const connection = new ScriptedDeployment({ run: () => [0, 50_000, '', 1_000, 1, 'other:1'] });
+    let tell: (text: string) => void = () => undefined;
+    const store = new RedisLockStore({
+      connection,
+      subscriptions: () => ({
+        subscribe: (_, listener) => {
+          tell = listener;
+          return Promise.resolve({ active: true, close: () => undefined });
+        },
+        obstacle: () => Promise.resolve(undefined),
+        close: () => Promise.resolve(),
+      }),
+      keyPrefix: 'lock:',
+      clientWarnings: [],
+      isMember: false,
+    });
+    const messages: QueueMessage[] = [];
+    await store.queues.subscribe('one', (message) => messages.push(message));
+    const entry = { arrival: undefined };
+    await store.acquire({ name: 'a', owner: 'one:1', leaseTime: 1_000, queue: { ...QUEUE, entry } });
+    const granted = 'granted one:1 17 50000 1000  0';
+    tell(granted);
+    connection.change(false);
+    tell(granted);
+    const isDated = (message: QueueMessage) =>
+      message.type === 'granted' && Number.isFinite(message.grantedAt);
+    expect(messages.map(isDated)).toEqual([true, false]);
   });
 });

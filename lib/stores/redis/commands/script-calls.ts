@@ -13,7 +13,11 @@ export class ScriptCalls {
   constructor(
     private readonly connection: Deployment,
     private readonly keyPrefix: string,
-  ) {}
+  ) {
+    connection.onChange(() => {
+      this.clocks.forget();
+    });
+  }
 
   keys(name: string): LockKeys {
     return keysOfLock(name, this.keyPrefix, this.connection.keyPrefix);

@@ -31,7 +31,10 @@ export class ServerClock {
   }
 }
 
-/** One clock for each server that has dated anything: those of a cluster differ. An unknown clock dates nothing. */
+/**
+ * One clock for each server that has dated anything: those of a cluster differ. An unknown clock dates nothing. A promoted
+ * replica, or a server on another machine, has the name of the former one, so no clock outlives a connection.
+ */
 export class ServerClocks {
   private readonly clocks = new Map<string, ServerClock>();
 
@@ -42,5 +45,9 @@ export class ServerClocks {
       this.clocks.set(node, clock);
     }
     return clock;
+  }
+
+  forget(): void {
+    this.clocks.clear();
   }
 }
