@@ -31,6 +31,7 @@ export const recall = script(sources.recall);
 export const forceRelease = script(sources.forceRelease);
 export const inspect = script(sources.inspect);
 export const scan = script(sources.scan);
+export const subscribers = script(sources.subscribers);
 export const note = script(sources.note);
 export const trial = script(sources.trial);
 export const charter = script(sources.charter);

@@ -1,6 +1,7 @@
 import type { Deployment, Server } from '../connection/deployment.js';
 import { QUEUE_CHANNEL } from './queue-protocol.js';
 import { countsOf } from '../commands/replies.js';
+import * as scripts from '../commands/script.js';
 
 /** How many clients are subscribed to each of some channels, as far as the servers have answered. */
 export interface Subscribers {
@@ -36,4 +37,4 @@ async function count(connection: Deployment, channels: readonly string[]): Promi
 
 /** The same at one server. Rejects with its refusal, or if it does not answer. */
 export const subscribersAt = async (node: Server, channels: readonly string[]): Promise<number[]> =>
-  countsOf(await node.send((client) => client.call('PUBSUB', 'NUMSUB', ...channels)), channels.length);
+  countsOf(await node.run(scripts.subscribers, [], channels), channels.length);

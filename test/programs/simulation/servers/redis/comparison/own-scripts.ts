@@ -149,6 +149,7 @@ const SCRIPTS: Readonly<Record<Exclude<keyof typeof scripts, 'Script' | 'scan'>,
       channel(maker),
       word('', 'cluster')(maker),
     ),
+  subscribers: (maker) => made([], channel(maker), channel(maker)),
   note: (maker) => made(['note'], word('', '0', '500')(maker), 'größer\0 als'),
   trial: (maker) => {
     const messages = [publishing(maker), channel(maker), word('', '1')(maker), channel(maker), ''];
