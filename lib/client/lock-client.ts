@@ -56,8 +56,6 @@ export class LockClient {
     this.tenures.remove(tenure);
     this.watchdog.forget(tenure);
     this.holdWatch.ended();
-    // After a failover, the new primary may still have the queue entry.
-    if (tenure.stood) this.acquisitions.departed({ ...this.returns.requestOf(tenure), keepFor: undefined });
     tenure.local?.ended(tenure);
     // A closed client leaves its locks in the store until their leases end.
     if (tenure.loss !== undefined && this.state !== 'closed') this.returns.lost(tenure);

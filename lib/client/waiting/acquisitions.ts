@@ -10,8 +10,14 @@ import type { LocalQueue } from './local-queue.js';
 
 /** Age, ms, at which an acquisition is worth a label in the store, which other processes may ask for. Most are shorter. */
 const LONG = 1_000;
-/** A store that has lost its last writes may have these owners in its queue. */
+/** A store that has lost its last writes may have these owners in its queue, or as holders. */
 const MOST_TOMBSTONES = 10_000;
+
+interface Tombstone {
+  readonly release: ReleaseRequest;
+  /** When the release was sent the first time. */
+  readonly at: number;
+}
 
 /**
  * The acquisitions of one client. The store sends the client a message at the turn of an acquisition.
@@ -23,11 +29,11 @@ export class Acquisitions {
    */
   private readonly queues = new TransientMap<string, LocalQueue>();
   /**
-   * By owner, the release of each one that has left its entry in a store queue, or the hold that it got from it. After a
-   * failover, the new primary may not know that, and grant the lock to such an owner. Each such grant would keep living
-   * waiters out for the length of a claim.
+   * By owner, the release of each one that has left its entry in a store queue, or has released its hold. After a failover,
+   * the new primary may not know that: the owner is the holder again until the end of its lease, or gets the lock, which
+   * would keep living waiters out for the length of a claim.
    */
-  private readonly tombstones = new LastEntries<string, ReleaseRequest>(MOST_TOMBSTONES);
+  private readonly tombstones = new LastEntries<string, Tombstone>(MOST_TOMBSTONES);
 
   /** One timer for all acquisitions, made for the first one that waits: most are granted at once. */
   private timer: NodeJS.Timeout | undefined;
@@ -69,10 +75,22 @@ export class Acquisitions {
       queue.acquisition?.onMessage(message);
       return;
     }
-    const left = this.tombstones.get(owner);
-    if (left === undefined) return;
-    // A message of the grant came after the owner had left. The hold lasts for the requested lease, or for a claim.
-    void this.releaser.release(left, now() + Math.max(left.leaseTime ?? 0, CLAIM));
+    // A message of the grant came after the owner had left.
+    this.releaseAgain(owner, Infinity);
+  }
+
+  /**
+   * Releases the holder once more if it has left before the moment. The store names it in the answer to a request of that
+   * moment.
+   */
+  releaseAgain(holder: string, askedAt: number): void {
+    const left = this.tombstones.get(holder);
+    if (left === undefined || askedAt <= left.at) return;
+    const { leaseTime = 0, keepFor = 0 } = left.release;
+    const kept = Math.ceil(left.at + keepFor - now());
+    const release = { ...left.release, keepFor: kept > 0 ? kept : undefined };
+    // The hold lasts for the requested lease, or for a claim.
+    void this.releaser.release(release, now() + Math.max(leaseTime, CLAIM));
   }
 
   private readonly lookAtAge = (): void => {
@@ -84,7 +102,7 @@ export class Acquisitions {
     this.timer = idleTimerAt(now() + (age < LONG ? LONG - age : LONG), this.lookAtAge);
   };
 
-  departed(departure: ReleaseRequest): void {
-    this.tombstones.set(departure.owner, departure);
+  departed(release: ReleaseRequest): void {
+    this.tombstones.set(release.owner, { release, at: now() });
   }
 }

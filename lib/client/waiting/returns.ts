@@ -15,7 +15,12 @@ export class Returns {
   /** Losses by the end of a fixed lease, which the caller chose. */
   readonly ranOut = new WeakSet<LockEvent>();
 
-  constructor(private readonly client: Pick<LockClient, 'releaser' | 'labels' | 'events' | 'initialLease'>) {}
+  constructor(
+    private readonly client: Pick<
+      LockClient,
+      'releaser' | 'labels' | 'events' | 'initialLease' | 'acquisitions'
+    >,
+  ) {}
 
   /**
    * @param send used instead of a plain release
@@ -26,7 +31,7 @@ export class Returns {
     send?: (request: ReleaseRequest) => Promise<ReleaseReply>,
   ): Promise<ReleaseReply | undefined> {
     const { name, owner, label, terms, doubtful, keptAtMostUntil } = tenure;
-    const { labels, releaser, events } = this.client;
+    const { labels, releaser, events, acquisitions } = this.client;
     const until = Math.max(now() + terms.leaseTime, keptAtMostUntil);
     const request = this.requestOf(tenure);
     if (request.keepFor !== undefined) labels.keep(request.keepFor);
@@ -37,6 +42,7 @@ export class Returns {
         events.next({ type: 'release-failed', name, label, owner, error });
       },
     });
+    acquisitions.departed(request);
     tenure.end();
     return released;
   }
@@ -99,11 +105,12 @@ export class Returns {
     if (tenure.user !== undefined) this.client.events.next(event);
     // The store may still have the hold, or restore it with a renewal under way. A fixed lease of a plain lock ends
     // there by itself.
+    const request = { ...this.requestOf(tenure), fencingToken };
+    this.client.acquisitions.departed(request);
     const endsByItself = !terms.renewed && isPlain && keptUntil < now();
     const gone = endsByItself || reason === 'taken' || reason === 'deleted';
     if (!gone || doubtful) {
       const until = Math.max(now() + terms.leaseTime, keptUntil);
-      const request = { ...this.requestOf(tenure), fencingToken };
       void this.client.releaser.release(request, until, { insist: doubtful });
     }
   }

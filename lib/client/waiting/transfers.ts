@@ -70,6 +70,7 @@ export class Transfers {
     tenure.end();
     try {
       const passed = await passing;
+      client.acquisitions.departed({ ...release, keepFor: undefined });
       if (doubtful) this.giveUp({ ...release, keepFor: undefined }, until);
       return { ...passed, owner: next };
     } catch (error) {

@@ -31,7 +31,7 @@ export class RedisServer implements SimulatedServer {
     readonly name: string,
     private readonly lua: Lua,
     /** ms by which its clock is ahead. */
-    private readonly ahead: number,
+    private ahead: number,
     private readonly hasReplica: boolean,
   ) {
     this.start();
@@ -62,8 +62,9 @@ export class RedisServer implements SimulatedServer {
     this.replicated ??= this.model.database.copy(() => this.model.now());
   }
 
-  /** The replica takes over with what it has. */
-  failOver(): void {
+  /** The replica takes over with what it has, and a clock that is so many ms ahead of the former one. */
+  failOver(ahead = 0): void {
+    this.ahead += ahead;
     const data = this.replicated;
     this.kill();
     this.launch(data);
