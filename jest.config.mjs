@@ -13,7 +13,7 @@ const common = {
 // CI runs everything, and so does `npm run test:all`. Other runs leave out Nest 11, Redisson, and what is in a folder `slow/`.
 const everything = process.env.CI !== undefined || process.env.TESTS === 'all';
 // On two cores the files that compute for minutes would take the time from servers and leases of the others, so CI runs them
-// apart: TESTS=computing, and then TESTS=waiting.
+// apart: TESTS=computing gives way to TESTS=waiting beside it.
 const COMPUTING =
   '/test/(models/|programs/simulation/|testing/slow/planted|project/slow/|docs/slow/|board/slow/)';
 const isComputing = process.env.TESTS === 'computing';
@@ -59,8 +59,8 @@ export default {
             displayName: 'nest-11',
             roots: ['<rootDir>/test/nest'],
             testMatch: ['**/*.spec.ts'],
-            // Nothing in it is Nest's.
-            testPathIgnorePatterns: ['<rootDir>/test/nest/key-template'],
+            // Nothing in the first is Nest's, and the quick tests of the board are run with what it needs of Nest.
+            testPathIgnorePatterns: ['<rootDir>/test/nest/key-template', '<rootDir>/test/nest/board/slow/'],
             moduleNameMapper: {
               ...sourceNames,
               '^@nestjs/([^/]+)(.*)$': '<rootDir>/test/nest-11/node_modules/@nestjs/$1$2',
