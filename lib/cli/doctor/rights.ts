@@ -57,11 +57,6 @@ export const RIGHTS: readonly Right[] = [
       'a holder without it learns of a forced release later and cannot be asked by `requestRelease`; an asker without it gets `LockUnavailableError`; waiters poll, so no lock is first come, first served; health: `degraded`',
   },
   {
-    of: ['del'],
-    level: 'warning',
-    without: '`LockUnavailableError` for `forceRelease`; health: `degraded`',
-  },
-  {
     of: ['mget'],
     level: 'warning',
     without: '`LockUnavailableError` for several plain locks at once; health: `degraded`',

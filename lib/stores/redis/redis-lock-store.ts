@@ -38,18 +38,19 @@ import { AcquireCommands } from './commands/acquire-commands.js';
 import type { Argument } from './commands/command.js';
 import { Confirmations } from './commands/confirmations.js';
 import type { Deployment, Listener, Subscriptions } from './connection/deployment.js';
-import { inspect, ownersOn } from './commands/inspection.js';
+import { ForcedReleases } from './commands/forced-releases.js';
+import { inspect } from './commands/inspection.js';
 import { charteredNodes } from './commands/charter.js';
-import { FENCE_TTL, clientKeyOf } from './commands/keys.js';
+import { clientKeyOf } from './commands/keys.js';
 import { Listing } from './commands/listing.js';
 import { nodeHealth } from './health/node-health.js';
-import { forcedText, LETTERS, QUEUE_CHANNEL, queueMessage } from './messages/queue-protocol.js';
+import { QUEUE_CHANNEL, queueMessage } from './messages/queue-protocol.js';
 import { Periods } from './commands/periods.js';
 import { NODE_OF_CLUSTER, reasonOf, translate } from './connection/redis-errors.js';
 import { ReleaseCommands } from './commands/release-commands.js';
 import { ReleaseRequests } from './commands/release-requests.js';
 import { Renewals } from './commands/renewals.js';
-import { codeOf, clientNoteReply } from './commands/replies.js';
+import { clientNoteReply } from './commands/replies.js';
 import type { Replication } from './commands/replication.js';
 import { ScriptCalls } from './commands/script-calls.js';
 import * as scripts from './commands/script.js';
@@ -75,6 +76,7 @@ export class RedisLockStore implements LockStore {
   private readonly calls: ScriptCalls;
   private readonly acquiring: AcquireCommands;
   private readonly releasing: ReleaseCommands;
+  private readonly forcedReleases: ForcedReleases;
   private readonly renewals: Renewals;
   private readonly transfers: Transfers;
   private readonly releaseRequests: ReleaseRequests;
@@ -93,6 +95,7 @@ export class RedisLockStore implements LockStore {
     const confirmations = new Confirmations(replication);
     this.acquiring = new AcquireCommands(connection, this.calls, confirmations);
     this.releasing = new ReleaseCommands(connection, this.calls, this.acquiring);
+    this.forcedReleases = new ForcedReleases(connection, this.calls, this.releasing);
     this.transfers = new Transfers(connection, this.calls, this.acquiring, confirmations);
     this.periods = new Periods(this.calls, confirmations);
     this.queues = {
@@ -166,16 +169,8 @@ export class RedisLockStore implements LockStore {
     }
   }
 
-  async forceRelease(name: string, mode?: QueueTerms['mode'], asker?: Asker): Promise<boolean> {
-    const owners = await ownersOn(mode, this.connection, this.calls, name);
-    const keys = this.calls.keys(name);
-    const settings = [FENCE_TTL, forcedText(asker), owners.join(' '), this.calls.clusterArgument];
-    const letter = mode === undefined ? '' : LETTERS[mode];
-    const args = [...this.calls.publishing(keys), letter, ...settings];
-    await this.calls.run(scripts.forceRelease, keys.queued, args, name, (reply) => codeOf(reply, 0, 1));
-    // Also if the script finds that they do not hold it any more: a client of the application may have sent it before.
-    // Without owners, the script only finds out whether this is a master: a replica may lack the lock.
-    return owners.length > 0;
+  forceRelease(name: string, mode?: QueueTerms['mode'], asker?: Asker): Promise<boolean> {
+    return this.forcedReleases.release(name, mode, asker);
   }
 
   requestRelease(request: AskRequest): Promise<boolean> {

@@ -3,7 +3,8 @@ import { type QueueTerms, RESERVED } from '../../../lib/store/lock-store.js';
 import { AcquireCommands } from '../../../lib/stores/redis/commands/acquire-commands.js';
 import type { Receipt } from '../../../lib/stores/redis/commands/command.js';
 import { Confirmations } from '../../../lib/stores/redis/commands/confirmations.js';
-import { inspect, ownersOn } from '../../../lib/stores/redis/commands/inspection.js';
+import { ForcedReleases } from '../../../lib/stores/redis/commands/forced-releases.js';
+import { inspect } from '../../../lib/stores/redis/commands/inspection.js';
 import { Listing } from '../../../lib/stores/redis/commands/listing.js';
 import { Periods } from '../../../lib/stores/redis/commands/periods.js';
 import { ReleaseRequests } from '../../../lib/stores/redis/commands/release-requests.js';
@@ -94,19 +95,27 @@ describe('A look at a lock', () => {
     expect(servers[0]?.sent).toEqual([]);
   });
 
-  it('names the owners of one side, of which a plain lock has none', async () => {
-    const owners = (mode: 'shared' | 'exclusive' | undefined, answer: unknown) => {
-      const deployment = new ScriptedDeployment({ run: () => answer });
-      return ownersOn(mode, deployment, callsOf(deployment), 'a');
+  it('is taken away from the owners of one side, of which a plain lock has none', async () => {
+    const owners = async (mode: 'shared' | 'exclusive' | undefined, answer: unknown) => {
+      const deployment = new ScriptedDeployment({ run: () => answer, servers: [new ScriptedServer('a')] });
+      const taken: string[] = [];
+      const release = ({ owner }: { owner: string }) => {
+        taken.push(owner);
+        return Promise.resolve('released' as const);
+      };
+      const forced = new ForcedReleases(deployment, callsOf(deployment), { release });
+      expect(await forced.release('a', mode)).toBe(!taken.includes(NOBODY));
+      return taken;
     };
+    const NOBODY = '-:0';
     const shared = ['17 x:1 read-write', 0, ['sx:1', 250, 'xy:1', 250], [], 1, []];
     expect(await owners(undefined, shared)).toEqual(['x:1', 'y:1']);
     expect(await owners('shared', shared)).toEqual(['x:1']);
     expect(await owners('exclusive', shared)).toEqual(['y:1']);
     const plain = ['17 x:1', 0, ['x:1', 250], [], 0, []];
     expect(await owners(undefined, plain)).toEqual(['x:1']);
-    expect(await owners('exclusive', plain)).toEqual([]);
-    expect(await owners(undefined, null)).toEqual([]);
+    expect(await owners('exclusive', plain)).toEqual([NOBODY]);
+    expect(await owners(undefined, null)).toEqual([NOBODY]);
   });
 });
 

@@ -131,7 +131,6 @@ const READERS: [
       ['held', 'no lock', 'taken'],
     ],
   ],
-  ['force-release', (reply) => replies.codeOf(reply, 0, 1), [0, 0], [1, 1]],
   [
     'inspect',
     replies.inspectReply,

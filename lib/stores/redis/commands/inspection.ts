@@ -1,4 +1,4 @@
-import type { QueueTerms, StoredLock } from '../../../store/lock-store.js';
+import type { StoredLock } from '../../../store/lock-store.js';
 import type { Deployment } from '../connection/deployment.js';
 import { clientOf, QUEUE_CHANNEL, storedLock, type Inspected } from '../messages/queue-protocol.js';
 import { inspectReply } from './replies.js';
@@ -18,21 +18,12 @@ export async function inspect(
   return storedLock(connection.isCluster ? await withSubscribers(connection, channel, found) : found);
 }
 
-/** The owners that hold the lock, or one side of it; a plain lock has no sides. */
-export async function ownersOn(
-  mode: QueueTerms['mode'] | undefined,
+/** What inspect.lua tells, also of a cluster. */
+export async function read(
   connection: Deployment,
   calls: ScriptCalls,
   name: string,
-): Promise<readonly string[]> {
-  const found = await read(connection, calls, name);
-  if (found === null) return [];
-  const { kind, holders } = storedLock(found);
-  if (mode !== undefined && kind === 'lock') return [];
-  return holders.filter((holder) => mode === undefined || holder.mode === mode).map(({ owner }) => owner);
-}
-
-async function read(connection: Deployment, calls: ScriptCalls, name: string): Promise<Inspected | null> {
+): Promise<Inspected | null> {
   await calls.learnSharding(name);
   const keys = calls.keys(name);
   const [, channel] = calls.publishing(keys);

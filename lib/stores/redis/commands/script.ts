@@ -28,7 +28,6 @@ export const transfer = script(sources.transfer);
 export const queueTransfer = script(sources.queueTransfer);
 export const remember = script(sources.remember);
 export const recall = script(sources.recall);
-export const forceRelease = script(sources.forceRelease);
 export const inspect = script(sources.inspect);
 export const scan = script(sources.scan);
 export const subscribers = script(sources.subscribers);

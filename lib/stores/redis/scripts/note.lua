@@ -8,7 +8,7 @@
 
 if ARGV[1] == '' then return redis.call('GET', KEYS[1]) end
 if ARGV[1] == '0' then
-  redis.call('DEL', KEYS[1])
+  redis.call('PEXPIRE', KEYS[1], 0)
   return false
 end
 redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[1])

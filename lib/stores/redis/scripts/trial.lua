@@ -51,8 +51,7 @@ end
 if not in_the_way(lock, owner) then
   enter(lock, fence, owner, ARGV[2], 0, ARGV[2])
   redis.call('HDEL', lock, owner)
-  -- If the user may not send DEL, the fence ends with the lease.
-  note('DEL', redis.pcall('DEL', fence))
+  redis.call('PEXPIRE', fence, 0)
 end
 note(ARGV[3], redis.pcall(ARGV[3], ARGV[4], ''))
 note('PUBLISH', redis.pcall('PUBLISH', ARGV[6], ''))

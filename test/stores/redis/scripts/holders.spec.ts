@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import {
-  forceRelease,
   inspect,
   queueAcquire,
   queueRelease,
@@ -706,38 +705,6 @@ describe('A kind with holders that a plain lock is to follow', () => {
     await lock.listen('b');
     expect(await end()).toEqual([1, 'semaphore', 2]);
     expect(Object.keys(await lock.ends())).toEqual(['sb:1']);
-  });
-});
-
-describe('A forced release of a lock with holders', () => {
-  const force = async (owners: string, mode: '' | 'x' | 's' = '') =>
-    (await lock.run(forceRelease, ...['PUBLISH', 'channel', mode, STAY, ' by z', owners, ''])) as number;
-
-  it('takes it from the owners that are named, and tells them', async () => {
-    const ends = await lock.holders('5 a:1 semaphore 3', { 'sa:1': 9_000, 'sa:2': 8_000, 'sb:1': 5_000 });
-    await lock.listen('a', 'b');
-    expect(await force('a:1 a:2 c:1')).toBe(1);
-    expect(await lock.ends()).toEqual({ 'sb:1': ends['sb:1'] });
-    expect(await lock.endOf(LOCK)).toBe(ends['sb:1']);
-    expect([...(await lock.told())].sort()).toEqual(['a: lost a:1 by z', 'a: lost a:2 by z']);
-    expect(await force('a:1')).toBe(0);
-  });
-
-  it('takes it from readers alone, or from the writer alone', async () => {
-    await lock.holders('5 a:1 read-write 9', { 'xa:1': 9_000, 'sa:2': 8_000 });
-    expect(await force('a:1 a:2', 's')).toBe(1);
-    expect(Object.keys(await lock.ends())).toEqual(['xa:1']);
-    expect(await force('a:1 a:2', 's')).toBe(0);
-    expect(await force('a:1 a:2', 'x')).toBe(1);
-    expect(await lock.redis.exists(LOCK)).toBe(0);
-  });
-
-  it('lets the next waiters in', async () => {
-    await lock.holders('5 a:1 fair 1', { 'xa:1': 9_000 });
-    await lock.waiters({ 'x b:1 30000': 50 });
-    await lock.listen('b');
-    expect(await force('a:1')).toBe(1);
-    expect(Object.keys(await lock.ends())).toEqual(['xb:1']);
   });
 });
 

@@ -2,7 +2,6 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import {
   acquire as acquireScript,
   acquireAll,
-  forceRelease,
   recall,
   release as releaseScript,
   releaseAll,
@@ -217,7 +216,6 @@ describe('A plain lock that is busy', () => {
       acquire('a:1'),
       stand('a:1'),
       lock.run(transfer, 'a:1', 'c:1', LEASE, 0, STAY, 'PUBLISH', CHANNEL, ''),
-      lock.run(forceRelease, 'PUBLISH', CHANNEL, '', STAY, '', 'b:1', ''),
     ]) {
       await expect(asked).rejects.toThrow(/^WRONGTYPE/);
     }
@@ -483,28 +481,6 @@ describe('A plain hold that passes to another owner', () => {
     expect(await lock.told()).toEqual([]);
     await pass('b:1', 'd:1', 4_000);
     expect(words(await lock.told(), 3)).toEqual(['c: next c:1', 'releases: 0']);
-  });
-});
-
-describe('A forced release of a plain lock', () => {
-  const force = async (owners: string, mode = '') =>
-    (await lock.run(forceRelease, 'PUBLISH', CHANNEL, mode, STAY, ' by z', owners, '')) as number;
-
-  it('takes it from the owner that is named, tells it, and lets the next one in', async () => {
-    await lock.plain('a:1', 5_000);
-    await lock.waiters({ 'p b:1 30000': 50 });
-    await lock.listen('a', 'b');
-    expect(await force('a:1 z:1')).toBe(1);
-    expect(words(await lock.told(), 3)).toEqual(['a: lost a:1', 'b: granted b:1']);
-    expect(await force('a:1')).toBe(0);
-  });
-
-  it('takes it from no other owner, and from no side of a read-write lock', async () => {
-    await lock.plain('a:1', 5_000);
-    expect([await force('b:1'), await force('a:1', 'x')]).toEqual([0, 0]);
-    expect(await lock.redis.hgetall(LOCK)).toEqual({ 'a:1': '1' });
-    await lock.clear();
-    expect(await force('a:1')).toBe(0);
   });
 });
 

@@ -116,7 +116,7 @@ describe('Health is down where', () => {
 
 describe('Every command of every script is tried', () => {
   /** Most locks do without these. */
-  const SPARED = ['DEL', 'MGET', 'PUBLISH', 'PUBSUB'];
+  const SPARED = ['MGET', 'PUBLISH', 'PUBSUB'];
   /** Locks do not need these, but lists of them. */
   const OF_LISTS = ['INFO', 'SCAN'];
 

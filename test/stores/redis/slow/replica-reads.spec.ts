@@ -48,7 +48,12 @@ const OF_ANY: [string, Ask][] = [
   ['a transfer of a fair lock', (store) => transfer(store, 'fair', OTHER, FAIR_TERMS)],
   ['a note that the work is done', (store) => remember(store, OTHER)],
   ['a release that keeps the lock', (store) => keep(store, OTHER)],
-  ['a forced release of the side without a holder', (store) => store.forceRelease('fair', 'shared')],
+];
+
+/** Begins with a release, which changes nothing. */
+const FORCED: [string, Ask] = [
+  'a forced release of the side without a holder',
+  (store) => store.forceRelease('fair', 'shared'),
 ];
 
 const OF_TAKEN: [string, Ask][] = [
@@ -73,6 +78,7 @@ const OF_EMPTY: [string, Ask][] = [
   ['a renewal of the holder', (store) => renew(store, 'plain', HOLDER, LEASE)],
   ['a renewal of a fair lock', (store) => renew(store, 'fair', HOLDER, LEASE)],
   ['a forced release', (store) => store.forceRelease('plain')],
+  FORCED,
 ];
 
 /** A store whose server has a plain lock, a fair lock and a semaphore with a holder each. */
@@ -97,7 +103,7 @@ const REFUSED = {
 };
 
 describe('A server that has become a replica', () => {
-  it.each(OF_TAKEN)('gives no answer from what it had: %s', async (_, ask) => {
+  it.each([...OF_TAKEN, FORCED])('gives no answer from what it had: %s', async (_, ask) => {
     const store = await openStore();
     await demote();
     await expect(ask(store)).rejects.toMatchObject(REFUSED);

@@ -136,12 +136,6 @@ const SCRIPTS: Readonly<Record<Exclude<keyof typeof scripts, 'Script' | 'scan'>,
   },
   remember: (maker) => made([lock(maker), 'done'], owner(maker), lease(maker)),
   recall: () => made(['done']),
-  forceRelease: (maker) => {
-    const mode = word('', '', 'x', 's')(maker);
-    const owners = `${owner(maker)} ${owner(maker)}`;
-    const terms = [mode, kept(maker), ' by a test', owners, ''];
-    return made(keysOf(lock(maker)), publishing(maker), channel(maker), ...terms);
-  },
   inspect: (maker) =>
     made(
       keysOf(lock(maker)),
