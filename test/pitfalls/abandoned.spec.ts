@@ -30,11 +30,14 @@ function observed(options?: Parameters<typeof stage.service>[0]): {
 }
 
 /** Resolves when the collector has found so many. */
-const collected = (abandoned: () => LockEvent[], count = 1) =>
-  until(() => {
+async function collected(abandoned: () => LockEvent[], count = 1): Promise<void> {
+  await until(async () => {
+    // A collection is work, and the collector tells of it some time later.
     collectGarbage();
+    await sleep(50);
     return abandoned().length >= count;
   });
+}
 
 /** Holds the lock until a caller that waits for it has given up, in the commonest way, and lets that one get it. */
 async function raced(locks: LockService, name: string): Promise<void> {

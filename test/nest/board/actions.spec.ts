@@ -13,6 +13,7 @@ import { LockBoardModule, type LockBoardOptions } from '../../../lib/board/index
 import { until } from '../../scenarios/until.js';
 import type { BoardAppOptions } from './board-app.js';
 import { BoardStage } from './board-stage.js';
+import { first } from '../../support/tier.js';
 
 const stage = new BoardStage();
 
@@ -88,7 +89,7 @@ const post = async (url: string, { body, headers = OWN, action = 'force' }: Sent
 };
 const TYPED = { name: 'order:7', confirm: 'order:7', reason: 'it hangs' };
 
-describe.each(['express', 'fastify'] as const)('a board that may write, on %s', (platform) => {
+describe.each(first(1, ['express', 'fastify'] as const))('a board that may write, on %s', (platform) => {
   it('takes a lock away, and tells its holder by which operator and why', async () => {
     const { url } = await start({ platform });
     const holder = stage.environment.service({ connection: stage.server.url, label: 'worker-1' });
