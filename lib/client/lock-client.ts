@@ -15,6 +15,7 @@ import { MessageSubscription } from './waiting/message-subscription.js';
 import { Preflight } from './preflight.js';
 import { Releaser } from '../store/releaser.js';
 import { subscribeToMessages } from '../store/subscribe-to-messages.js';
+import { requestAll } from './waiting/group-request.js';
 import { LocalCallers } from './waiting/local-callers.js';
 import { type LocalQueue, PLAIN_QUEUE } from './waiting/local-queue.js';
 import type { StoreWarning } from '../store/store-health.js';
@@ -194,29 +195,11 @@ export class LockClient {
     return refusal ? Promise.reject(refusal) : this.callers.queueOf(name).join(request);
   }
 
-  /**
-   * Takes several names of one location in one step, all or none. It does not wait for a busy name, only for a store
-   * that does not answer. The tenures are in the order of the names.
-   */
+  /** As `acquire`, for several names of one location: all or none, without a wait for a busy one. */
   async acquireAll(names: readonly string[], request: WaitRequest): Promise<readonly Tenure[] | Busy> {
     const refusal = this.refusalOf(names.join(','), request);
     if (refusal !== undefined) throw refusal;
-    const origins = await this.callers.addGroup(names).send(request);
-    if ('busy' in origins) return origins;
-    if (this.refuses(request)) {
-      // The client was closed after the grant, which has no tenure yet: no other code would release it.
-      const until = now() + request.terms.leaseTime;
-      const releases = origins.map(({ owner }, index) =>
-        this.releaser.release({ ...this.plainTerms, name: names[index] ?? '', owner }, until),
-      );
-      await Promise.all(releases);
-      throw new LockClosedError(names.join(','));
-    }
-    return origins.map((origin, index) => {
-      const queue = this.callers.queueOf(names[index] ?? '');
-      const tenure = this.open(queue, request.terms, origin);
-      return this.begin(tenure);
-    });
+    return await requestAll(this, names, request);
   }
 
   /** As `acquire`, for the kinds in which each caller has its own entry in the store. */

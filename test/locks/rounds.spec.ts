@@ -68,12 +68,10 @@ describe('the rounds of a multi-lock', () => {
     expect(refused(rounds, 500).hold).toBe(40);
   });
 
-  it('take plain locks in as few steps as possible, and in order only neighbours together', () => {
+  it('take plain locks in as few steps as possible', () => {
     const plain = (name: string, service = locks) => service.getLock(name) as unknown as StoreLock;
     const members = membersOf(plain('1'), plain('2'), locks.getFairLock('3'), plain('4'), plain('5', others));
     expect(stepsOf(members)).toHaveLength(3);
-    expect(stepsOf(members, { inOrder: true })).toHaveLength(4);
-    expect(stepsOf(members.slice(0, 2), { inOrder: true })).toHaveLength(1);
   });
 
   it('hold for half a second at first, however long the waits before were', () => {

@@ -41,3 +41,9 @@ export const timerAt = (moment: number, callback: () => void): NodeJS.Timeout =>
 /** As `timerAt`, but the timer keeps no process alive. */
 export const idleTimerAt = (moment: number, callback: () => void): NodeJS.Timeout =>
   idle(timerAt(moment, callback));
+
+/** The timer keeps the process alive. */
+export const pauseFor = (time: number): Promise<void> =>
+  new Promise((resolve) => {
+    timerAt(now() + time, resolve);
+  });

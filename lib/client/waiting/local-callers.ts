@@ -1,5 +1,4 @@
 import { TransientMap } from '../../store/transient-map.js';
-import { GroupRequest } from './group-request.js';
 import { LocalQueue } from './local-queue.js';
 import type { LockClient } from '../lock-client.js';
 import type { LockTerms } from './request.js';
@@ -16,18 +15,17 @@ export interface LocalWaits {
 export class LocalCallers {
   /** The queues of plain locks, by name. */
   private readonly queues = new TransientMap<string, LocalQueue>();
-  /** By name, the queues of other kinds, and the requests for several locks. Each has one caller. */
-  private readonly single = new TransientMap<string, Set<LocalQueue | GroupRequest>>();
+  /** By name, the queues of other kinds. Each has one caller. */
+  private readonly single = new TransientMap<string, Set<LocalQueue>>();
+  /** Of each request for several locks under way, the function that refuses its caller. */
+  readonly groups = new Set<LocalCallers['sendAway']>();
   // One function for all queues, because a process may have 10,000 of them.
   private readonly onIdle = (queue: LocalQueue): void => {
     if (this.queues.get(queue.name) === queue) this.queues.delete(queue.name);
   };
-  private readonly onGone = (caller: LocalQueue | GroupRequest): void => {
-    for (const name of caller.names) {
-      const callers = this.single.get(name);
-      callers?.delete(caller);
-      if (callers?.size === 0) this.single.delete(name);
-    }
+  private readonly onGone = (queue: LocalQueue): void => {
+    const queues = this.single.get(queue.name);
+    if (queues?.delete(queue) === true && queues.size === 0) this.single.delete(queue.name);
   };
 
   constructor(private readonly client: LockClient) {}
@@ -49,13 +47,11 @@ export class LocalCallers {
   /** The waits for all locks, by name. One pass, because a process may have thousands of callers for as many locks. */
   waits(): ReadonlyMap<string, LocalWaits> {
     const waits = new Map<string, LocalWaits>();
-    for (const { names, waiting, waitingSince = Infinity } of this.all()) {
+    for (const { name, waiting, waitingSince = Infinity } of this.all()) {
       if (waiting === 0) continue;
-      for (const name of names) {
-        const others = waits.get(name) ?? { waiting: 0, since: Infinity };
-        const since = Math.min(others.since, waitingSince);
-        waits.set(name, { waiting: others.waiting + waiting, since });
-      }
+      const others = waits.get(name) ?? { waiting: 0, since: Infinity };
+      const since = Math.min(others.since, waitingSince);
+      waits.set(name, { waiting: others.waiting + waiting, since });
     }
     return waits;
   }
@@ -81,7 +77,7 @@ export class LocalCallers {
   /** Whether a caller asks for a read beside this write hold. Includes a read that is granted but not answered yet. */
   hasReaderOf(name: string, writeOwner: string): boolean {
     for (const caller of this.singleFor(name)) {
-      if (caller instanceof LocalQueue && caller.terms.ownWriteHold === writeOwner) return true;
+      if (caller.terms.ownWriteHold === writeOwner) return true;
     }
     return false;
   }
@@ -99,12 +95,11 @@ export class LocalCallers {
 
   /** The local queue of one caller of another kind. */
   addQueue(terms: LockTerms): LocalQueue {
-    return this.add(new LocalQueue(terms, this.client, this.onGone));
-  }
-
-  /** One caller's request for several plain locks. */
-  addGroup(names: readonly string[]): GroupRequest {
-    return this.add(new GroupRequest(names, this.client, this.onGone));
+    const queue = new LocalQueue(terms, this.client, this.onGone);
+    const others = this.single.get(terms.name);
+    if (others === undefined) this.single.set(terms.name, new Set([queue]));
+    else others.add(queue);
+    return queue;
   }
 
   /** The queue for a tenure that another process has passed on. */
@@ -114,23 +109,15 @@ export class LocalCallers {
   }
 
   sendAway(refused: (request: WaitRequest) => boolean): void {
-    for (const caller of this.all()) caller.sendAway(refused);
+    for (const queue of this.all()) queue.sendAway(refused);
+    for (const sendAway of this.groups) sendAway(refused);
   }
 
-  private add<C extends LocalQueue | GroupRequest>(caller: C): C {
-    for (const name of caller.names) {
-      const callers = this.single.get(name);
-      if (callers === undefined) this.single.set(name, new Set([caller]));
-      else callers.add(caller);
-    }
-    return caller;
-  }
-
-  private singleFor(name: string): Iterable<LocalQueue | GroupRequest> {
+  private singleFor(name: string): Iterable<LocalQueue> {
     return this.single.get(name) ?? [];
   }
 
-  private all(): Iterable<LocalQueue | GroupRequest> {
+  private all(): Iterable<LocalQueue> {
     return new Set([
       ...this.queues.values(),
       ...[...this.single.values()].flatMap((callers) => [...callers]),

@@ -9,7 +9,7 @@ import type { LockClient } from '../lock-client.js';
 import { QueueWait } from './queue-wait.js';
 import { ReleaseListener } from './release-listener.js';
 import type { Tenure, TenureOrigin } from '../holding/tenure.js';
-import { Waiter, type WaiterQueue } from './waiter.js';
+import { Waiter } from './waiter.js';
 import { LocalTurns } from './local-turns.js';
 import { type Busy, busyWith, GRACE, unanswered, type WaitRequest } from './waiting.js';
 
@@ -21,7 +21,7 @@ import { type Busy, busyWith, GRACE, unanswered, type WaitRequest } from './wait
  * While this process holds the lock, it takes the entry with the release of the hold. The store answers callers that
  * want an earlier answer, because the hold may exist in this process only.
  */
-export class LocalQueue extends LocalTurns implements WaiterQueue {
+export class LocalQueue extends LocalTurns {
   /** The requests of the callers. Set before the first one is sent: a store of the application may run code that uses this queue. */
   acquisition: Acquisition | undefined;
   /** Made for the first waiter that needs a subscription to releases. */
@@ -44,10 +44,6 @@ export class LocalQueue extends LocalTurns implements WaiterQueue {
 
   get name(): string {
     return this.terms.name;
-  }
-
-  get names(): readonly string[] {
-    return [this.name];
   }
 
   get commands(): number {

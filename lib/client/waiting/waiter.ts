@@ -1,25 +1,12 @@
 import { LockAbortedError } from '../../api/errors.js';
 import { now } from '../holding/deadline.js';
-import type { LockTerms } from './request.js';
+import type { LocalQueue } from './local-queue.js';
 import { onAbort } from './on-abort.js';
 import type { Tenure, LeaseTerms } from '../holding/tenure.js';
 import { type Busy, type WaitRequest, WaitTimer } from './waiting.js';
 
-/** The queue of a waiter. */
-export interface WaiterQueue {
-  readonly name: string;
-  readonly terms: Pick<LockTerms, 'queue'>;
-  /** Requests for the lock, and commands in all, since the queue was made. */
-  readonly attempts: number;
-  readonly commands: number;
-  leave(waiter: Waiter<never>): void;
-  answered(waiter: Waiter<never>): void;
-  /** Called at the end of the waiter's time. */
-  expire(waiter: Waiter<never>): void;
-}
-
 /** A waiting caller, from its request to its answer. A class, so that thousands of waiters share one shape. */
-export class Waiter<Grant = Tenure> {
+export class Waiter {
   readonly arrivedAt = now();
   private timer: WaitTimer | undefined;
   private settled = false;
@@ -28,12 +15,12 @@ export class Waiter<Grant = Tenure> {
   private readonly ignoreSignal: (() => void) | undefined;
   private readonly nested: { over(): void } | undefined;
   /** The counts of the queue when this waiter came; undefined if no trace needs them. */
-  private readonly before: Pick<WaiterQueue, 'attempts' | 'commands'> | undefined;
+  private readonly before: Pick<LocalQueue, 'attempts' | 'commands'> | undefined;
 
   constructor(
-    private readonly queue: WaiterQueue,
+    private readonly queue: LocalQueue,
     readonly request: WaitRequest,
-    private readonly resolve: (answer: Grant | Busy) => void,
+    private readonly resolve: (answer: Tenure | Busy) => void,
     private readonly reject: (error: Error) => void,
   ) {
     const { signal, waitTime, trace, nested } = request;
@@ -79,7 +66,7 @@ export class Waiter<Grant = Tenure> {
     });
   }
 
-  grant(granted: Grant): void {
+  grant(granted: Tenure): void {
     this.settle();
     this.resolve(granted);
   }

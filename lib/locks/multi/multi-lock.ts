@@ -1,13 +1,13 @@
-import { now } from '../../client/holding/deadline.js';
+import { now, pauseFor } from '../../client/holding/deadline.js';
 import type { LockClient } from '../../client/lock-client.js';
 import { Scope } from '../../client/scope/scope.js';
 import { reasonOf } from '../../client/validation.js';
-import type { Busy } from '../../client/waiting/waiting.js';
+import { backoff, type Busy } from '../../client/waiting/waiting.js';
 import { LockConfigError } from '../../api/errors.js';
 import { isLockUnavailableError } from '../../api/error-guards.js';
 import type { ReasonOptions } from '../../api/options.js';
 import { inQuotes } from '../../runtime/text.js';
-import { random, sleep } from '../../runtime/runtime.js';
+import { random } from '../../runtime/runtime.js';
 import { answerWithin, untilGivenBack } from '../../client/waiting/answer-within.js';
 import { Attempt } from '../attempt.js';
 import type { AcquireCall } from '../call.js';
@@ -62,20 +62,24 @@ export class MultiLock extends ScopedLock {
     const shared = { ...call, inside: scope, into: scope };
     const rounds = new Rounds(this.members, this.steps, this.mostHold(call));
     let round = rounds.current;
-    for (;;) {
+    for (let failures = 0; ;) {
       const attempt = new Attempt(round, shared);
       const refusal = await attempt.run();
       const group = new LeaseGroup(this.name, this.groupOf(call), attempt.leases, this.client);
       if (refusal === undefined && (await isWhole(group, round, call))) return group;
-      await untilGivenBack(group.release(), { until, signal });
+      const released = this.client.together(() => Promise.all([attempt.giveBack(), group.release()]));
+      await untilGivenBack(released, { until, signal });
       const answer = refusal?.answer ?? endedMeanwhile(this.name);
+      const isError = answer instanceof Error;
+      failures = isError ? failures + 1 : 0;
+      // The random pause separates two callers that collide at the same pace.
+      const pause = isError ? backoff(failures - 1) : random() * 4;
       if (isFinal(answer) || now() >= until) {
-        if (answer instanceof Error) throw answer;
+        if (isError) throw answer;
         return answer;
       }
       if (refusal !== undefined) round = rounds.next(refusal);
-      // The random pause separates two callers that collide at the same pace.
-      await sleep(random() * Math.min(4, until - now()));
+      await answerWithin(pauseFor(Math.min(pause, until - now())), this.name, { signal });
     }
   }
 

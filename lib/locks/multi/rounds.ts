@@ -37,25 +37,16 @@ export const isPlain = (lock: StoreLock): lock is PlainLock => lock instanceof P
 const groupKeyOf = (lock: StoreLock): string =>
   isPlain(lock) ? `${lock.client.id} at ${lock.client.store.locationOf(lock.name)}` : lock.identity;
 
-/**
- * Divides the members into steps.
- * @param inOrder only neighbours share a step, so that the members keep their order; else the fewest possible steps
- */
-export function stepsOf(members: readonly StoreLock[], { inOrder = false } = {}): readonly Step[] {
-  const steps: StoreLock[][] = [];
-  const byKey = new Map<string, StoreLock[]>();
+/** Divides the members into the fewest possible steps. */
+export function stepsOf(members: readonly StoreLock[]): readonly Step[] {
+  const steps = new Map<string, StoreLock[]>();
   for (const member of members) {
     const key = groupKeyOf(member);
-    const step = byKey.get(key);
-    if (step !== undefined && (!inOrder || step === steps.at(-1))) {
-      step.push(member);
-      continue;
-    }
-    const begun = [member];
-    steps.push(begun);
-    byKey.set(key, begun);
+    const step = steps.get(key);
+    if (step === undefined) steps.set(key, [member]);
+    else step.push(member);
   }
-  return steps;
+  return [...steps.values()];
 }
 
 /**
@@ -110,7 +101,7 @@ export class Rounds {
       else this.longestWait = Math.max(this.longestWait, waited);
     }
     if (this.refusals >= MOST_REFUSALS) {
-      this.round = { steps: stepsOf(this.members, { inOrder: true }), hold: this.holdTime() };
+      this.round = { steps: this.members.map((member) => [member]), hold: this.holdTime() };
     } else {
       // The two sides of a read-write lock stay together and in order, because a reader cannot become the writer.
       const isFirst = ([lock]: Step) => Number(lock?.location === by[0]?.location);
