@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import { setImmediate as turn } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { Injectable, Module, type ModuleMetadata, Scope } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { DistributedLock, LockConfigError, LockModule, LockService } from '../../lib/index.js';
@@ -8,7 +8,7 @@ import { TestEnvironment } from '../support/test-environment.js';
 import { until } from '../scenarios/until.js';
 import type { RedisServer } from '../support/redis-server.js';
 
-const environment = new TestEnvironment();
+const environment = TestEnvironment.ofEach();
 let server: RedisServer;
 
 /** Connections that are not of the package: those of this spec. */
@@ -32,8 +32,6 @@ beforeEach(async () => {
   const before = await connections();
   own += before;
 });
-
-afterEach(() => environment.end());
 
 const compile = (metadata: ModuleMetadata) => Test.createTestingModule(metadata).compile();
 

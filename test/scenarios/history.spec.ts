@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { HoldRecord, Worker } from '../support/worker.js';
 import { TestEnvironment } from '../support/test-environment.js';
 import { longestGap, overlaps, tokensGrow } from './history.js';
@@ -38,15 +38,13 @@ describe('the judge of histories', () => {
   });
 
   describe('on real processes', () => {
-    const environment = new TestEnvironment();
+    const environment = TestEnvironment.ofAll();
     let workers: Worker[];
 
     beforeAll(async () => {
       const { url } = await environment.server();
       workers = await environment.workers(2, { url });
     });
-
-    afterAll(() => environment.end());
 
     it('finds the overlaps when holders work longer than their leases last', async () => {
       const options = { leaseTime: 100, waitTime: Infinity };

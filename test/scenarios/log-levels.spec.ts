@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import type { Lock, LockEvent, LockService } from '../../lib/index.js';
 import { blockFor } from '../pitfalls/stage.js';
@@ -8,7 +8,7 @@ import { TestEnvironment } from '../support/test-environment.js';
 import { until } from './until.js';
 
 describe('A loss is logged once', () => {
-  const environment = new TestEnvironment();
+  const environment = TestEnvironment.ofAll();
   let server: RedisServer;
   let locks: LockService;
   let events: LockEvent[];
@@ -29,8 +29,6 @@ describe('A loss is logged once', () => {
     Logger.overrideLogger(false);
     jest.clearAllMocks();
   });
-
-  afterAll(() => environment.end());
 
   const logged = (level: 'warn' | 'error') =>
     logger[level].mock.calls.map(([line]) => String(line)).filter((line) => line.startsWith('Lost'));

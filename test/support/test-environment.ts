@@ -1,3 +1,4 @@
+import { afterAll, afterEach } from '@jest/globals';
 import { LockService, type LockModuleOptions } from '../../lib/index.js';
 import { RedisServer, type RedisServerOptions } from './redis-server.js';
 import { Worker, type WorkerOptions } from './worker.js';
@@ -9,6 +10,20 @@ const PATIENCE = 60_000;
 export class TestEnvironment {
   private readonly players: (() => unknown)[] = [];
   private readonly servers: RedisServer[] = [];
+
+  /** Ends after each test. */
+  static ofEach(): TestEnvironment {
+    const environment = new TestEnvironment();
+    afterEach(() => environment.end());
+    return environment;
+  }
+
+  /** Ends after the last test of its file, or of its group. */
+  static ofAll(): TestEnvironment {
+    const environment = new TestEnvironment();
+    afterAll(() => environment.end());
+    return environment;
+  }
 
   /** Anybody else. */
   add(leave: () => unknown): void {

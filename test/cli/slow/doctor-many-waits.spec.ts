@@ -1,11 +1,10 @@
-import { afterAll, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { deadlockFindings } from '../../../lib/cli/doctor/deadlocks.js';
 import { MemoryLockStore } from '../../../lib/index.js';
 import { until } from '../../scenarios/until.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 
-const environment = new TestEnvironment();
-afterAll(() => environment.end());
+const environment = TestEnvironment.ofAll();
 
 it.each([
   [256, 'there is no deadlock'],

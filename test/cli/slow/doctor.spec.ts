@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { rightFindings } from '../../../lib/cli/doctor/right-findings.js';
 import { CLUSTER_RIGHTS, type Right, RIGHTS, SHARDED_RIGHTS } from '../../../lib/cli/doctor/rights.js';
@@ -10,14 +10,12 @@ import type { RedisServer } from '../../support/redis-server.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 import { call, run } from '../command-line.js';
 
-const environment = new TestEnvironment();
+const environment = TestEnvironment.ofAll();
 let server: RedisServer;
 
 beforeAll(async () => {
   server = await environment.server({ args: ['--appendonly', 'yes'] });
 });
-
-afterAll(() => environment.end());
 
 interface Report {
   status: string;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { until } from '../../scenarios/until.js';
 import { call } from '../command-line.js';
 
 const HOSTILE = 'evil\u001b[2J\nnext\u202e';
-const environment = new TestEnvironment();
+const environment = TestEnvironment.ofAll();
 let server: RedisServer;
 let holder: LockService;
 
@@ -27,8 +27,6 @@ beforeAll(async () => {
   await until(async () => (await at('ls', '--json')).stdout.split('"worker-1"').length === 4);
   await until(async () => (await at('show', 'order:7')).stdout.includes('worker-2'));
 });
-
-afterAll(() => environment.end());
 
 /** Patient: a busy machine may take seconds for an answer. */
 const PATIENT = ['--timeout', '60s'];

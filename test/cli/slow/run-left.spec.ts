@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { spawn } from 'node:child_process';
 import type { LockService } from '../../../lib/index.js';
 import type { RedisServer } from '../../support/redis-server.js';
@@ -8,7 +8,7 @@ import { guard } from '../../support/guard.js';
 import { PROGRAM } from '../command-line.js';
 import { isKnown, isRunning, pidIn, runCommands, type RunCommands, says } from '../run-commands.js';
 
-const environment = new TestEnvironment();
+const environment = TestEnvironment.ofAll();
 let server: RedisServer;
 let locks: LockService;
 let shell: RunCommands['shell'];
@@ -18,8 +18,6 @@ beforeAll(async () => {
   locks = environment.service({ connection: server.url });
   ({ shell } = runCommands(server));
 });
-
-afterAll(() => environment.end());
 
 const takeAway = async (name: string) => {
   await isKnown(locks, name);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { LockService } from '../../../lib/index.js';
@@ -9,7 +9,7 @@ import { until } from '../../scenarios/until.js';
 import { call, PROGRAM } from '../command-line.js';
 import { isKnown, isRunning, pidIn, runCommands, type RunCommands, says } from '../run-commands.js';
 
-const environment = new TestEnvironment();
+const environment = TestEnvironment.ofAll();
 let server: RedisServer;
 let locks: LockService;
 let shell: RunCommands['shell'];
@@ -19,8 +19,6 @@ beforeAll(async () => {
   locks = environment.service({ connection: server.url });
   ({ shell } = runCommands(server));
 });
-
-afterAll(() => environment.end());
 
 describe('run, and a lock that is lost or asked for', () => {
   const scenarios = new Map<string, Promise<void>>();

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { LockService } from '../../../lib/index.js';
 import { lockKeys } from '../../support/keys.js';
 import type { RedisServer } from '../../support/redis-server.js';
@@ -7,7 +7,7 @@ import { until } from '../../scenarios/until.js';
 import { call, start } from '../command-line.js';
 import { isRunning, pidIn, runCommands, type RunCommands, says } from '../run-commands.js';
 
-const environment = new TestEnvironment();
+const environment = TestEnvironment.ofAll();
 let server: RedisServer;
 let locks: LockService;
 let runs: RunCommands['runs'];
@@ -18,8 +18,6 @@ beforeAll(async () => {
   locks = environment.service({ connection: server.url });
   ({ runs, shell } = runCommands(server));
 });
-
-afterAll(() => environment.end());
 
 const free = async (name: string) => {
   expect(await locks.inspect(name)).toBeNull();

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { execFile, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
@@ -14,7 +14,7 @@ import { isKnown } from '../run-commands.js';
 
 const PTY = fileURLToPath(new URL('../on_terminal.py', import.meta.url));
 const hasPython = spawnSync('python3', ['-c', 'import pty']).status === 0;
-const environment = new TestEnvironment();
+const environment = TestEnvironment.ofAll();
 let server: RedisServer;
 let locks: LockService;
 
@@ -23,8 +23,6 @@ beforeAll(async () => {
   locks = environment.service({ connection: server.url });
   await locks.acquire(`order:${'7'.repeat(90)}`);
 });
-
-afterAll(() => environment.end());
 
 /** Waits for a text on a terminal of its own, then presses keys. */
 const onTerminal = (keys: string, text: string, args: string[], env: Record<string, string> = {}) =>

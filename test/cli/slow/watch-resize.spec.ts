@@ -1,13 +1,11 @@
-import { afterAll, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { Writable } from 'node:stream';
 import { cli } from '../../../lib/cli/cli.js';
 import { Screen } from '../../../lib/cli/output/screen.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 import { until } from '../../scenarios/until.js';
 
-const environment = new TestEnvironment();
-
-afterAll(() => environment.end());
+const environment = TestEnvironment.ofAll();
 
 it('watch draws again at once when the terminal has another size', async () => {
   const { url } = await environment.server();

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 import { runProgram } from '../../scenarios/program.js';
@@ -11,14 +11,12 @@ const { blocks } = readPage(root, 'docs/guide/recipes/outside-nest.md');
 const [script = '', worker = '', command = ''] = blocks.map(({ code }) => code);
 
 describe('The programs of the page about programs outside of Nest', () => {
-  const environment = new TestEnvironment();
+  const environment = TestEnvironment.ofAll();
   let server: RedisServer;
 
   beforeAll(async () => {
     server = await environment.server();
   });
-
-  afterAll(() => environment.end());
 
   /** Runs a block in a process of its own, which is killed when it does not end by itself. */
   async function run(block: string, before = ''): Promise<string[]> {

@@ -1,12 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { takeSnapshot } from '../../../lib/board/feed/snapshot.js';
 import { stateOf } from '../../../lib/module/service-state.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 
-const environment = new TestEnvironment();
-
-afterEach(() => environment.end());
+const environment = TestEnvironment.ofEach();
 
 it('shows since when callers of the process wait, also without an entry in the queue of the store', async () => {
   const locks = environment.service({ store: 'memory' });

@@ -5,7 +5,7 @@
  * 89  A SCAN cursor is used on another run of the server, or another node: locks are left out without a word.
  */
 import { randomUUID } from 'node:crypto';
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { isLockUnavailableError, type LockService } from '../../../lib/index.js';
 import { until } from '../../scenarios/until.js';
@@ -14,9 +14,7 @@ import type { RedisServer } from '../../support/redis-server.js';
 import { SentinelDeployment } from '../../support/sentinel.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 
-const environment = new TestEnvironment();
-
-afterEach(() => environment.end());
+const environment = TestEnvironment.ofEach();
 
 /** More than SCAN reads in one step. */
 const MANY = Array.from({ length: 3_000 }, (_, n) => `order:${String(n)}`);

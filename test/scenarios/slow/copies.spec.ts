@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { RedisServer } from '../../support/redis-server.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 import { runProgram } from '../program.js';
@@ -14,14 +14,12 @@ const run = async (source: string, env: Record<string, string> = {}) =>
   (await runProgram(`${CJS}\n${source}`, { bundled: false, env })).split('\n');
 
 describe('The ESM and the CJS build in one process', () => {
-  const environment = new TestEnvironment();
+  const environment = TestEnvironment.ofAll();
   let server: RedisServer;
 
   beforeAll(async () => {
     server = await environment.server();
   });
-
-  afterAll(() => environment.end());
 
   /** A client of the application, and a service of each build that uses it. */
   const sharingClient = (rest: string) =>

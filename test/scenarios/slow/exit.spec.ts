@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { RedisServer } from '../../support/redis-server.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 import { runProgram } from '../program.js';
@@ -24,14 +24,12 @@ const RESOLVE_IOREDIS_5 = `export const resolve = (name, context, next) =>
 const WITH_IOREDIS_5 = `import { register } from 'node:module'; register(${JSON.stringify(moduleOf(RESOLVE_IOREDIS_5))}, ${JSON.stringify(import.meta.url)});`;
 
 describe('The process exits by itself', () => {
-  const environment = new TestEnvironment();
+  const environment = TestEnvironment.ofAll();
   let server: RedisServer;
 
   beforeAll(async () => {
     server = await environment.server();
   });
-
-  afterAll(() => environment.end());
 
   const onRedis = (rest: string) =>
     runProgram(`const locks = new LockService({ ${OPTIONS} });\n${rest}`, {

@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { afterAll, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { Queue } from 'bullmq';
 import { lockKeys } from '../../support/keys.js';
 import { TestEnvironment } from '../../support/test-environment.js';
@@ -19,9 +19,7 @@ const RESOLVE_NEST_11 = `export const resolve = (name, context, next) => /^@nest
 const WITH_NEST_11 = `import { register } from 'node:module';
   register(${JSON.stringify(moduleOf(RESOLVE_NEST_11))}, ${JSON.stringify(NEST_11)});`;
 
-const environment = new TestEnvironment();
-
-afterAll(() => environment.end());
+const environment = TestEnvironment.ofAll();
 
 it.each([
   ['12', []],

@@ -1,13 +1,12 @@
 import 'reflect-metadata';
-import { afterAll, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import type { BoardState } from '../../../lib/board/feed/wire.js';
 import { call } from '../../cli/command-line.js';
 import { until } from '../until.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 import { startBoard } from '../../nest/board/board-app.js';
 
-const environment = new TestEnvironment();
-afterAll(() => environment.end());
+const environment = TestEnvironment.ofAll();
 
 it('A deadlock that two processes only report is shown by the board of a third one, and by doctor', async () => {
   const server = await environment.server();

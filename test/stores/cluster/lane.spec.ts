@@ -1,17 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { LockModuleOptions, LockService } from '../../../lib/index.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 import { RedisCluster } from '../../support/redis-cluster.js';
 
-const environment = new TestEnvironment();
+const environment = TestEnvironment.ofEach();
 let cluster: RedisCluster;
 
 beforeAll(async () => {
   cluster = await RedisCluster.start();
 }, 60_000);
 
-afterEach(() => environment.end());
 afterAll(() => cluster.stop());
 
 const service = (options: LockModuleOptions = {}): LockService =>

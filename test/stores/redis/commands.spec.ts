@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Redis } from 'ioredis';
 import type { Lease, LockService } from '../../../lib/index.js';
 import { TestEnvironment } from '../../support/test-environment.js';
@@ -7,7 +7,7 @@ import type { RedisServer } from '../../support/redis-server.js';
 import { times } from '../../support/tier.js';
 
 describe('The commands that Redis gets', () => {
-  const environment = new TestEnvironment();
+  const environment = TestEnvironment.ofEach();
   let server: RedisServer;
   let a: LockService;
   let b: LockService;
@@ -23,8 +23,6 @@ describe('The commands that Redis gets', () => {
     await lease.release();
     await (await waiting).release();
   });
-
-  afterEach(() => environment.end());
 
   const service = (leaseTime = 30_000) => environment.service({ connection: server.url, leaseTime });
 

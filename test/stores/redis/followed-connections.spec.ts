@@ -1,5 +1,5 @@
 import { connect } from 'node:net';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { AbstractConnector, Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis-5';
 import type { LockEvent } from '../../../lib/index.js';
@@ -7,14 +7,12 @@ import type { RedisServer } from '../../support/redis-server.js';
 import { TcpProxy } from '../../support/tcp-proxy.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 
-const environment = new TestEnvironment();
+const environment = TestEnvironment.ofEach();
 let server: RedisServer;
 
 beforeEach(async () => {
   server = await environment.server();
 });
-
-afterEach(() => environment.end());
 
 describe('A call while its connection is being given up', () => {
   it('waits for the one that follows', async () => {

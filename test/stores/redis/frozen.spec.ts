@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { isLockUnavailableError, type LockService } from '../../../lib/index.js';
 import { TestEnvironment } from '../../support/test-environment.js';
@@ -9,9 +9,7 @@ import { lockKeys } from '../../support/keys.js';
 
 const LEASE = 4_000;
 
-const environment = new TestEnvironment();
-
-afterEach(() => environment.end());
+const environment = TestEnvironment.ofEach();
 
 it('Redis is frozen for twice the lease: holders are told, nothing hangs, and all recovers by itself', async () => {
   const server = await environment.server();

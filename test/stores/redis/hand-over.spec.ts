@@ -1,12 +1,10 @@
-import { afterEach, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import type { LockModuleOptions } from '../../../lib/index.js';
 import { createStore } from '../../support/store.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 import { until } from '../../scenarios/until.js';
 
-const environment = new TestEnvironment();
-
-afterEach(() => environment.end());
+const environment = TestEnvironment.ofEach();
 
 it.each(['held', 'waited for'])('a name that is %s as another kind says so at a hand-over', async (state) => {
   const server = await environment.server();

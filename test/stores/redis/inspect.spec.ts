@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { LockService } from '../../../lib/index.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 import { until } from '../../scenarios/until.js';
@@ -7,7 +7,7 @@ import type { RedisServer } from '../../support/redis-server.js';
 import type { Worker } from '../../support/worker.js';
 
 describe('Inspecting a lock', () => {
-  const environment = new TestEnvironment();
+  const environment = TestEnvironment.ofAll();
   let server: RedisServer;
   let locks: LockService;
   let worker: Worker;
@@ -17,8 +17,6 @@ describe('Inspecting a lock', () => {
     locks = environment.service({ connection: server.url });
     worker = await environment.worker({ url: server.url });
   });
-
-  afterAll(() => environment.end());
 
   /** By the clock of the server, as `since` is. */
   const serverTime = async () => {

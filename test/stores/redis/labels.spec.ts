@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { LockModule, LockService, type LockTimeoutError } from '../../../lib/index.js';
@@ -6,7 +6,7 @@ import { until } from '../../scenarios/until.js';
 import type { RedisServer } from '../../support/redis-server.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 
-const environment = new TestEnvironment();
+const environment = TestEnvironment.ofAll();
 let server: RedisServer;
 let locks: LockService;
 
@@ -14,8 +14,6 @@ beforeAll(async () => {
   server = await environment.server();
   locks = environment.service({ connection: server.url, label: 'here' });
 });
-
-afterAll(() => environment.end());
 
 const labels = () => server.client().keys('*label*');
 const errorOf = (acquiring: Promise<unknown>) =>

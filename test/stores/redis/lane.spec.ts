@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { commandClient } from '../../../lib/stores/redis/connection/clients.js';
 import { ServerConnection } from '../../../lib/stores/redis/connection/connection.js';
@@ -21,7 +21,7 @@ const STAY = 60_000;
 const OWNER = 'client:1';
 
 describe('Scripts that are asked for in one turn', () => {
-  const environment = new TestEnvironment();
+  const environment = TestEnvironment.ofEach();
   let server: RedisServer;
   let redis: Redis;
   let connection: ServerConnection;
@@ -35,8 +35,6 @@ describe('Scripts that are asked for in one turn', () => {
     await redis.flushall();
     await redis.config('RESETSTAT');
   });
-
-  afterEach(() => environment.end());
 
   const connect = (url = server.url, timeout = 2_000) => {
     const made = new ServerConnection(commandClient(url, 30_000), url, timeout, true);

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import type { MemberStore } from '../../../lib/stores/quorum/member.js';
 import { CHARTER_KEY } from '../../../lib/stores/redis/commands/charter.js';
@@ -9,9 +9,7 @@ import { until } from '../../scenarios/until.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 
 describe('RedisMember', () => {
-  const environment = new TestEnvironment();
-
-  afterEach(() => environment.end());
+  const environment = TestEnvironment.ofEach();
 
   function member(url: string): RedisMember {
     const connection = new ServerConnection(commandClient(url, 30_000), url, 2_000, true);

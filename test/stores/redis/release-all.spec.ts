@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import type { LockEvent, LockService } from '../../../lib/index.js';
 import { keysBeside } from '../../support/keys.js';
@@ -12,7 +12,7 @@ import type { RedisServer } from '../../support/redis-server.js';
 const names = (count: number) => Array.from({ length: count }, (_, n) => `name:${String(n)}`);
 
 describe('The locks of a multi-lock, given up together', () => {
-  const environment = new TestEnvironment();
+  const environment = TestEnvironment.ofEach();
   let server: RedisServer;
   let redis: Redis;
   let locks: LockService;
@@ -23,8 +23,6 @@ describe('The locks of a multi-lock, given up together', () => {
     locks = environment.service({ connection: server.url, keyPrefix: '' });
     await (await locks.acquire(['warm', 'up'])).release();
   });
-
-  afterEach(() => environment.end());
 
   const told = (service = locks) => {
     const events: LockEvent[] = [];

@@ -1,10 +1,8 @@
-import { afterEach, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { createStore } from '../../support/store.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 
-const environment = new TestEnvironment();
-
-afterEach(() => environment.end());
+const environment = TestEnvironment.ofEach();
 
 it.each([
   [100, 1],

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis-5';
 import { commandClient, subscriberClient } from '../../../lib/stores/redis/connection/clients.js';
@@ -8,9 +8,7 @@ import { HEARTBEAT, Subscriber } from '../../../lib/stores/redis/messages/subscr
 import { TestEnvironment } from '../../support/test-environment.js';
 import { until } from '../../scenarios/until.js';
 
-const environment = new TestEnvironment();
-
-afterEach(() => environment.end());
+const environment = TestEnvironment.ofEach();
 
 const open = async () => {
   const server = await environment.server();

@@ -1,13 +1,11 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { commandClient } from '../../../lib/stores/redis/connection/clients.js';
 import { ServerConnection } from '../../../lib/stores/redis/connection/connection.js';
 import { acquire } from '../../../lib/stores/redis/commands/script.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 
 describe('An acquisition that is given up before the server knows its script', () => {
-  const environment = new TestEnvironment();
-
-  afterEach(() => environment.end());
+  const environment = TestEnvironment.ofEach();
 
   it('is not sent again, and says so instead of reporting a fault of the server', async () => {
     const server = await environment.server();

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { isLockUnavailableError, type LockService } from '../../../lib/index.js';
 import { createStore } from '../../support/store.js';
@@ -14,7 +14,7 @@ import type { RedisServer } from '../../support/redis-server.js';
 
 /** The client of an application that has opened a transaction on it: each command is answered with QUEUED. */
 describe('On a shared client inside of MULTI', () => {
-  const environment = new TestEnvironment();
+  const environment = TestEnvironment.ofAll();
   let server: RedisServer;
   let redis: Redis;
   let shared: Redis;
@@ -38,8 +38,6 @@ describe('On a shared client inside of MULTI', () => {
   afterEach(() => {
     shared.disconnect();
   });
-
-  afterAll(() => environment.end());
 
   const unavailable = async (attempt: Promise<unknown>): Promise<void> => {
     const error: unknown = await attempt.then(

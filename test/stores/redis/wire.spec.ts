@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { LockKindMismatchError, type LockService } from '../../../lib/index.js';
 import { slotOf } from '../../support/keys.js';
@@ -33,7 +33,7 @@ const LEASE = 300_000;
 const SOON = 30_000;
 
 describe('On the wire', () => {
-  const environment = new TestEnvironment();
+  const environment = TestEnvironment.ofAll();
   let server: RedisServer;
   let redis: Redis;
   let locks: LockService;
@@ -43,8 +43,6 @@ describe('On the wire', () => {
     redis = server.client();
     locks = environment.service({ connection: server.url, keyPrefix: '', leaseTime: LEASE });
   });
-
-  afterAll(() => environment.end());
 
   async function listen(pattern: string): Promise<{ heard: [string, string][]; stop(): void }> {
     const listener = redis.duplicate();

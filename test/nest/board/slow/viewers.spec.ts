@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { Agent, get, type Server } from 'node:http';
 import { connect } from 'node:http2';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { INestApplication } from '@nestjs/common';
 import { LockService } from '../../../../lib/index.js';
 import { answered, nextRequest } from '../../../support/requests.js';
@@ -11,7 +11,7 @@ import { until } from '../../../scenarios/until.js';
 import { EventReader } from '../events.js';
 import { feedOf, startBoard } from '../board-app.js';
 
-const environment = new TestEnvironment();
+const environment = TestEnvironment.ofAll();
 
 const guard = { canActivate: () => true };
 
@@ -44,7 +44,6 @@ let server: RedisServer;
 beforeAll(async () => {
   server = await environment.server();
 });
-afterAll(() => environment.end());
 
 describe.each(['express', 'fastify'] as const)('on %s', (platform) => {
   it('a viewer that goes before the store has answered is none', async () => {

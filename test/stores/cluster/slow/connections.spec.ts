@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inspect } from 'node:util';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Cluster, Redis } from 'ioredis';
 import { Cluster as OlderCluster } from 'ioredis-5';
 import {
@@ -25,14 +25,13 @@ type ClusterOptions = NonNullable<ConstructorParameters<typeof Cluster>[1]>;
 type ClusterNode = ConstructorParameters<typeof Cluster>[0][number];
 type Address = RedisCluster['addresses'][number];
 
-const environment = new TestEnvironment();
+const environment = TestEnvironment.ofEach();
 let cluster: RedisCluster;
 
 beforeAll(async () => {
   cluster = await RedisCluster.start();
 });
 
-afterEach(() => environment.end());
 afterAll(() => cluster.stop());
 
 const service = (connection: RedisConnection, options: LockModuleOptions = {}): LockService =>

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Cluster, type Redis } from 'ioredis';
 import { Cluster as OlderCluster } from 'ioredis-5';
 import { ClusterConnection } from '../../../../lib/stores/redis/connection/cluster-connection.js';
@@ -11,14 +11,13 @@ import { TestEnvironment } from '../../../support/test-environment.js';
 /** One address in several forms, as if the nodes moved to other addresses. */
 const HOSTS = ['127.0.0.1', '127.1', '127.0.1', '0x7f.1', '127.0x1'];
 
-const environment = new TestEnvironment();
+const environment = TestEnvironment.ofEach();
 let cluster: RedisCluster;
 
 beforeAll(async () => {
   cluster = await RedisCluster.start();
 });
 
-afterEach(() => environment.end());
 afterAll(() => cluster.stop());
 
 const sizeOf = (connection: ClusterConnection, field: 'connections' | 'states') =>

@@ -1,18 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { RedisCluster } from '../../../support/redis-cluster.js';
 import { TcpProxy } from '../../../support/tcp-proxy.js';
 import { TestEnvironment } from '../../../support/test-environment.js';
 
-const environment = new TestEnvironment();
+const environment = TestEnvironment.ofEach();
 
 let cluster: RedisCluster;
 
 beforeAll(async () => {
   cluster = await RedisCluster.start();
 });
-
-afterEach(() => environment.end());
 
 afterAll(() => cluster.stop());
 

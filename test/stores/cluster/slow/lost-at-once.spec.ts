@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Cluster } from 'ioredis';
 import { Cluster as OlderCluster } from 'ioredis-5';
 import type { RedisConnection } from '../../../../lib/index.js';
@@ -6,14 +6,13 @@ import { RedisCluster } from '../../../support/redis-cluster.js';
 import { TcpProxy } from '../../../support/tcp-proxy.js';
 import { TestEnvironment } from '../../../support/test-environment.js';
 
-const environment = new TestEnvironment();
+const environment = TestEnvironment.ofEach();
 let cluster: RedisCluster;
 
 beforeAll(async () => {
   cluster = await RedisCluster.start();
 });
 
-afterEach(() => environment.end());
 afterAll(() => cluster.stop());
 
 interface Node {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { LockUnavailableError, type LockModuleOptions, type LockService } from '../../../../lib/index.js';
 import { TestEnvironment } from '../../../support/test-environment.js';
 import { until } from '../../../scenarios/until.js';
@@ -12,7 +12,7 @@ const LEASE = 6_000;
 /** ms: longer than any call waits, so a caller that gets the lock was woken. */
 const LONG = 300_000;
 
-const environment = new TestEnvironment();
+const environment = TestEnvironment.ofEach();
 let cluster: RedisCluster;
 let names = 0;
 
@@ -20,7 +20,6 @@ beforeAll(async () => {
   cluster = await RedisCluster.start();
 });
 
-afterEach(() => environment.end());
 afterAll(() => cluster.stop());
 
 const service = (options: LockModuleOptions = {}): LockService =>

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Cluster } from 'ioredis';
 import { createStore } from '../../../support/store.js';
 import type { LockStore } from '../../../../lib/store/lock-store.js';
@@ -9,7 +9,7 @@ import { TcpProxy } from '../../../support/tcp-proxy.js';
 
 const FAIR = { kind: 'fair', mode: 'exclusive', capacity: 1 } as const;
 
-const environment = new TestEnvironment();
+const environment = TestEnvironment.ofEach();
 let cluster: RedisCluster;
 let store: LockStore;
 
@@ -20,8 +20,6 @@ beforeAll(async () => {
     { keyPrefix: 'lock:', leaseTime: 30_000 },
   );
 });
-
-afterEach(() => environment.end());
 
 afterAll(async () => {
   await store.close();

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, it } from '@jest/globals';
 import { Cluster } from 'ioredis';
 import { Cluster as OlderCluster } from 'ioredis-5';
 import type { LockModuleOptions } from '../../../../lib/index.js';
@@ -7,7 +7,7 @@ import { RedisCluster } from '../../../support/redis-cluster.js';
 import { TcpProxy } from '../../../support/tcp-proxy.js';
 import { TestEnvironment } from '../../../support/test-environment.js';
 
-const environment = new TestEnvironment();
+const environment = TestEnvironment.ofEach();
 let cluster: RedisCluster;
 
 beforeAll(async () => {
@@ -16,8 +16,6 @@ beforeAll(async () => {
   const slots = () => cluster.servers[0]!.client().cluster('SLOTS') as Promise<unknown[][]>;
   await until(async () => (await slots()).every(([, , master, replica]) => Boolean(master && replica)));
 });
-
-afterEach(() => environment.end());
 
 afterAll(() => cluster.stop());
 

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type Lock, type LockService, LockUnavailableError } from '../../../../lib/index.js';
 import { TestEnvironment } from '../../../support/test-environment.js';
 import { until } from '../../../scenarios/until.js';
@@ -9,7 +9,7 @@ import { masterOf } from '../../../support/replicas.js';
 /** ms; a command has two seconds then, and WAIT half of one: a machine with much to do needs them. */
 const LEASE = 12_000;
 
-const environment = new TestEnvironment();
+const environment = TestEnvironment.ofEach();
 let cluster: RedisCluster;
 let names = 0;
 
@@ -17,7 +17,6 @@ beforeAll(async () => {
   cluster = await RedisCluster.start();
 });
 
-afterEach(() => environment.end());
 afterAll(() => cluster.stop());
 
 const service = (): LockService =>

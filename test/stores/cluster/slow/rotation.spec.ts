@@ -1,18 +1,16 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Cluster } from 'ioredis';
 import { Cluster as OlderCluster } from 'ioredis-5';
 import { until } from '../../../scenarios/until.js';
 import { RedisCluster } from '../../../support/redis-cluster.js';
 import { TestEnvironment } from '../../../support/test-environment.js';
 
-const environment = new TestEnvironment();
+const environment = TestEnvironment.ofEach();
 let cluster: RedisCluster;
 
 beforeAll(async () => {
   cluster = await RedisCluster.start();
 });
-
-afterEach(() => environment.end());
 
 afterAll(() => cluster.stop());
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { isLockUnavailableError } from '../../../../lib/index.js';
 import { createStore } from '../../../support/store.js';
@@ -22,14 +22,12 @@ describeLockStore('single Redis server, a user with the least privileges', async
 });
 
 describe('The privileges that the guide lists', () => {
-  const environment = new TestEnvironment();
+  const environment = TestEnvironment.ofAll();
   let server: RedisServer;
 
   beforeAll(async () => {
     server = await environment.server();
   });
-
-  afterAll(() => environment.end());
 
   /** Everything that a lock can do, as a user with these privileges. Rejects with the first thing that does not work. */
   async function everything(privileges: readonly string[]): Promise<void> {

@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { Cluster, Redis } from 'ioredis';
 import { queueOf } from '../../../support/keys.js';
 import { TestEnvironment } from '../../../support/test-environment.js';
@@ -14,8 +14,7 @@ const VALUES: [string, (client: Redis | Cluster, key: string) => Promise<unknown
   ['a hash', (client, key) => client.hset(key, 'name', 'bob')],
 ];
 
-const environment = new TestEnvironment();
-afterAll(() => environment.end());
+const environment = TestEnvironment.ofAll();
 
 describe.each(placesOf(environment).slice(0, 2))('A waiter on %s', (_, open) => {
   it.each(VALUES)('leaves no entry behind where %s replaces the hold', async (value, write) => {

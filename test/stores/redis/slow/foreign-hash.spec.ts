@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { Cluster, Redis } from 'ioredis';
 import { LockLostError, type LockService } from '../../../../lib/index.js';
 import type { LockStore } from '../../../../lib/store/lock-store.js';
@@ -25,8 +25,7 @@ const HASHES: [string, Record<string, string>][] = [
   ['a read-write lock of Redisson', { mode: 'read', '8743c9c0-0795-4907-87fd-6c719a6b4586:1': '1' }],
 ];
 
-const environment = new TestEnvironment();
-afterAll(() => environment.end());
+const environment = TestEnvironment.ofAll();
 
 describe.each(placesOf(environment))('A hash of the application on %s', (_, open) => {
   let place: Place;

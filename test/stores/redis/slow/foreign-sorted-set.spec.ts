@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { LockLostError, type LockService } from '../../../../lib/index.js';
 import type { LockStore } from '../../../../lib/store/lock-store.js';
 import { FAIR, lockOf, semaphore } from '../../../queue/kinds.js';
@@ -31,8 +31,7 @@ const SETS: [string, SortedSet][] = [
   ['another kind of members, after a fair lock', { members: [10, 'bob'], end: FUTURE, fence: KIND }],
 ];
 
-const environment = new TestEnvironment();
-afterAll(() => environment.end());
+const environment = TestEnvironment.ofAll();
 
 describe.each(placesOf(environment))('A sorted set of the application on %s', (_, open) => {
   let place: Place;

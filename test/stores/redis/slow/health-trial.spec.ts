@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { type LockModuleOptions, type LockService } from '../../../../lib/index.js';
 import { TestEnvironment } from '../../../support/test-environment.js';
 import { until } from '../../../scenarios/until.js';
@@ -11,10 +11,8 @@ import { RedisCluster } from '../../../support/redis-cluster.js';
 import type { RedisServer } from '../../../support/redis-server.js';
 import { MASTER_ARGS, startReplica } from '../../../support/replicas.js';
 
-const environment = new TestEnvironment();
+const environment = TestEnvironment.ofEach();
 let server: RedisServer;
-
-afterEach(() => environment.end());
 
 const service = (options: LockModuleOptions = {}) =>
   environment.service({ connection: server.url, ...options });

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import {
   type Lease,
   type LockEvent,
@@ -25,7 +25,7 @@ const QUEUED: [string, Kind][] = [
 ];
 const KINDS: [string, Kind][] = [['plain', PLAIN], ...QUEUED];
 
-const environment = new TestEnvironment();
+const environment = TestEnvironment.ofEach();
 let server: RedisServer;
 let locks: LockService;
 let other: LockService;
@@ -41,8 +41,6 @@ beforeEach(async () => {
   events = [];
   locks.events$.subscribe((event) => events.push(event));
 });
-
-afterEach(() => environment.end());
 
 /** Whatever needs room is refused from here on. */
 const fill = () => server.client().config('SET', 'maxmemory', '1');

@@ -1,13 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { afterEach, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { createStore } from '../../../support/store.js';
 import { FAIR, STAND } from '../../../../lib/testing/store-suite/queue-terms.js';
 import { fenceOf, roleOf } from '../../../support/keys.js';
 import { TestEnvironment } from '../../../support/test-environment.js';
 
-const environment = new TestEnvironment();
-
-afterEach(() => environment.end());
+const environment = TestEnvironment.ofEach();
 
 const HOURS = 3_600_000;
 

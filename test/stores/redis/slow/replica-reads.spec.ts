@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { LockEvent, LockService } from '../../../../lib/index.js';
 import type { LockStore, QueueTerms } from '../../../../lib/store/lock-store.js';
 import { createStore } from '../../../support/store.js';
@@ -11,14 +11,12 @@ import { TestEnvironment } from '../../../support/test-environment.js';
 import { FAIR_TERMS } from '../foreign.js';
 
 const LEASE = 60_000;
-const environment = new TestEnvironment();
+const environment = TestEnvironment.ofEach();
 let server: RedisServer;
 
 beforeEach(async () => {
   server = await environment.server({ args: MASTER_ARGS });
 });
-
-afterEach(() => environment.end());
 
 type Ask = (store: LockStore) => Promise<unknown>;
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import {
   isLockUnavailableError,
@@ -25,7 +25,7 @@ const PATIENT = { replication: { replicas: 1, timeout: 1_500 } };
 const LASTING = { leaseTime: 300_000, ...PATIENT };
 
 describe('replication', () => {
-  const environment = new TestEnvironment();
+  const environment = TestEnvironment.ofEach();
   let master: RedisServer;
   let replica: RedisServer;
 
@@ -34,8 +34,6 @@ describe('replication', () => {
     replica = await startReplica(master);
     environment.add(() => replica.stop());
   });
-
-  afterEach(() => environment.end());
 
   const service = (options: Partial<LockModuleOptions> = {}): LockService =>
     environment.service({

@@ -1,18 +1,16 @@
-import { afterAll, afterEach, beforeAll, it } from '@jest/globals';
+import { afterAll, beforeAll, it } from '@jest/globals';
 import { Redis, type RedisOptions } from 'ioredis';
 import { Redis as OlderRedis } from 'ioredis-5';
 import { until } from '../../../scenarios/until.js';
 import { SentinelDeployment } from '../../../support/sentinel.js';
 import { TestEnvironment } from '../../../support/test-environment.js';
 
-const environment = new TestEnvironment();
+const environment = TestEnvironment.ofEach();
 let deployment: SentinelDeployment;
 
 beforeAll(async () => {
   deployment = await SentinelDeployment.start();
 });
-
-afterEach(() => environment.end());
 
 afterAll(() => deployment.stop());
 
