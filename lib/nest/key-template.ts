@@ -66,6 +66,20 @@ export const usesRoot = (key: unknown, root: string, roots: readonly string[]): 
       parse(template, roots).some((part) => typeof part !== 'string' && part.root === root),
   );
 
+/**
+ * The templates of a key that name the class, as all decorators write them: two that are alike may give one lock. Every value
+ * but those of the class and the method is a `*`.
+ */
+export const classTemplates = (key: unknown, roots: readonly string[], method: string): string[] =>
+  [key].flat().flatMap((template) => {
+    if (typeof template !== 'string' || !usesRoot(template, 'class', roots)) return [];
+    const shown = (part: string | Path): string => {
+      if (typeof part === 'string') return part;
+      return part.root === 'method' ? method : part.root === 'class' ? '$<class>' : '$<*>';
+    };
+    return parse(template, roots).map(shown).join('');
+  });
+
 const sourceOf = (written: string): string => `The key template "${written}"`;
 
 /**

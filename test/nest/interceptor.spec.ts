@@ -25,7 +25,15 @@ import { connect, type Socket } from 'node:net';
 import { PassThrough, Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { finalize, interval, lastValueFrom, NEVER, Observable, of, timeout } from 'rxjs';
-import { assertLocked, currentLease, LockInterceptor, LockModule, LockService } from '../../lib/index.js';
+import {
+  assertLocked,
+  currentLease,
+  DistributedLock,
+  LockInterceptor,
+  LockModule,
+  LockService,
+  OncePer,
+} from '../../lib/index.js';
 import { deferred } from '../doubles/deferred.js';
 import { Entries } from '../doubles/entries.js';
 import { until } from '../scenarios/until.js';
@@ -169,6 +177,37 @@ describe('LockInterceptor', () => {
       );
       if (refusal === undefined) app = await booted;
       else await expect(booted).rejects.toThrow(refusal);
+    },
+  );
+
+  it.each<[string, (target: object, property: string, descriptor: PropertyDescriptor) => void]>([
+    ['@OncePer', OncePer('run:$<class>.$<method>', { period: '1h' }) as never],
+    ['@DistributedLock', DistributedLock(['other', 'run:$<class>.run']) as never],
+  ])(
+    'refuses $<class> of two classes with one name, if one has a LockInterceptor and the other %s',
+    async (_, lock) => {
+      const handled = () => {
+        @Controller()
+        class Jobs {
+          @Get()
+          @UseInterceptors(LockInterceptor('run:$<class>.run'))
+          run() {
+            return 'handled';
+          }
+        }
+        return Jobs;
+      };
+      class Jobs {
+        async run() {
+          return await Promise.resolve('done');
+        }
+      }
+      const descriptor = Object.getOwnPropertyDescriptor(Jobs.prototype, 'run') ?? {};
+      lock(Jobs.prototype, 'run', descriptor);
+      Object.defineProperty(Jobs.prototype, 'run', descriptor);
+      await expect(testing([handled()], [Jobs]).then((made) => made.init())).rejects.toThrow(
+        /another class is named "Jobs" and has the same key/,
+      );
     },
   );
 

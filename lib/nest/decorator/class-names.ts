@@ -72,8 +72,8 @@ export function checkNames(
   }
 }
 
-/** Classes with such keys, by the name that they were written with. */
-type ByName = Map<string, { readonly type: Named; readonly key: string }[]>;
+/** Classes with such templates, by the name that they were written with. */
+type ByName = Map<string, { readonly type: Named; readonly template: string }[]>;
 
 /** The classes of each application, noted by the decorators and interceptors of all copies of this package. */
 const CLASSES = Symbol.for('nestjs-distributed-lock.class-names');
@@ -82,16 +82,24 @@ const classes = (shared[CLASSES] ??= new WeakMap<LockService, ByName>());
 
 /**
  * Notes a class that has a key with `$<class>`, unless it is refused.
- * @param key the part of the key beside the class
+ * @param templates of the key, as classTemplates gives them
  * @throws LockConfigError if another class was written with that name: both would have one lock, or the bundler has
  *   renamed one of them, and may exchange the names in the next build
  */
-export function assertOnlyName(service: LockService, type: Named, key: string, declared: string): void {
+export function assertOnlyName(
+  service: LockService,
+  type: Named,
+  templates: readonly string[],
+  declared: string,
+): void {
   const byName = classes.get(service) ?? (new Map() as ByName);
   classes.set(service, byName);
   const written = isAnonymous(type) ? type.name.replace(/\d+$/, '') : type.name;
   const known = byName.get(written) ?? [];
-  if (known.some((other) => other.type === type && other.key === key)) return;
+  const added = templates.filter(
+    (key) => !known.some(({ type: own, template }) => own === type && template === key),
+  );
+  if (added.length === 0) return;
   const others = known.filter((other) => other.type !== type);
   const renamed = others.find((other) => other.type.name !== type.name);
   if (renamed !== undefined) {
@@ -102,12 +110,12 @@ export function assertOnlyName(service: LockService, type: Named, key: string, d
         "the bundler may keep names instead (esbuild's keepNames)",
     );
   }
-  if (others.some((other) => other.key === key)) {
+  if (others.some(({ template }) => added.includes(template))) {
     throw new LockConfigError(
       declared,
       `has a key with $<class>, and another class is named "${type.name}" and has the same key: both would have one lock. ` +
         'Write a name into the key of one of them',
     );
   }
-  byName.set(written, [...known, { type, key }]);
+  byName.set(written, [...known, ...added.map((template) => ({ type, template }))]);
 }

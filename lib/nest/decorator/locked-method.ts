@@ -8,7 +8,7 @@ import { assertOnlyName, assertWrittenLabel, assertWrittenName } from './class-n
 import { copyMetadata } from './copy-metadata.js';
 import { isFencedOutside } from './fenced-method.js';
 import { assertNotHidden } from './field-functions.js';
-import { usesRoot } from '../key-template.js';
+import { classTemplates, usesRoot } from '../key-template.js';
 import { compileKey, labelOf, type LockKey } from '../lock-key.js';
 import { lockObservable, lockPromise, type LockedCall } from '../locked-call.js';
 import { compileOptions, type MethodOptions } from './method-options.js';
@@ -161,8 +161,7 @@ export function assertClassNames(
   const declared = `${decorator} on ${type.name}.${method}`;
   if (usesRoot(key, 'class', ROOTS)) {
     assertWrittenName(type, declared);
-    const ofMethod = usesRoot(key, 'method', ROOTS) ? method : '';
-    assertOnlyName(service, type, JSON.stringify([decorator, key, ofMethod]), declared);
+    assertOnlyName(service, type, classTemplates(key, ROOTS, method), declared);
   }
   if (typeof key === 'function' && !isLabelled) assertWrittenLabel(type, declared);
 }

@@ -26,7 +26,7 @@ import {
   CHECK_NAME,
 } from '../decorator/class-names.js';
 import { logUnhandledEvent } from '../decorator/event-handlers.js';
-import { usesRoot } from '../key-template.js';
+import { classTemplates, usesRoot } from '../key-template.js';
 import { givenAtOnce } from '../decorator/method-options.js';
 import { compileInterceptorOptions, type LockInterceptorOptions } from './lock-interceptor.options.js';
 import { compileKey, labelOf, type LockKey } from '../lock-key.js';
@@ -58,7 +58,6 @@ export function LockInterceptor(
   const { options: declared, onKeyError = keyErrors() } = compileInterceptorOptions(options, labelOf(key));
   const makeKeys = compileKey(key, ROOTS);
   const namesClass = usesRoot(key, 'class', ROOTS);
-  const namesMethod = usesRoot(key, 'method', ROOTS);
   const title = `LockInterceptor(${typeof key === 'function' ? '…' : JSON.stringify(key)})`;
 
   @Injectable()
@@ -116,7 +115,7 @@ export function LockInterceptor(
       const methods = this.checked.get(type) ?? new Set<string>();
       if (methods.has(method)) return;
       assertWrittenName(type, title);
-      assertOnlyName(this.service, type, JSON.stringify([title, namesMethod ? method : '']), title);
+      assertOnlyName(this.service, type, classTemplates(key, ROOTS, method), title);
       this.checked.set(type, methods.add(method));
     }
   }
