@@ -181,8 +181,8 @@ describe('LockInterceptor', () => {
   );
 
   it.each<[string, (target: object, property: string, descriptor: PropertyDescriptor) => void]>([
-    ['@OncePer', OncePer('run:$<class>.$<method>', { period: '1h' }) as never],
-    ['@DistributedLock', DistributedLock(['other', 'run:$<class>.run']) as never],
+    ['@OncePer', OncePer('run:$<class>.$<method>', { period: '1h' })],
+    ['@DistributedLock', DistributedLock(['other', 'run:$<class>.run'])],
   ])(
     'refuses $<class> of two classes with one name, if one has a LockInterceptor and the other %s',
     async (_, lock) => {
