@@ -398,8 +398,18 @@ describe('once', () => {
 
   it.each([
     ['a running call', 1, (run: () => Promise<unknown>) => a.once('report', { period: '1h' }, run)],
-    ['a lock of that name', 2, (run: () => Promise<unknown>) => a.using('report', run)],
-  ])('started in the async context of %s, runs %i in all', async (_, expected, around) => {
+    ['a lock of that name', 1, (run: () => Promise<unknown>) => a.using('report', run)],
+    [
+      'a lock of that name with the label of once',
+      1,
+      (run: () => Promise<unknown>) => a.using('report', { label: 'once' }, run),
+    ],
+    [
+      'a running call in a lock of that name',
+      1,
+      (run: () => Promise<unknown>) => a.using('report', () => a.once('report', { period: '1h' }, run)),
+    ],
+  ])('started in the async context of %s, runs %i in all', async (place, expected, around) => {
     let runs = 0;
     const call = () =>
       a.once('report', { period: '1h' }, () =>
@@ -413,11 +423,33 @@ describe('once', () => {
       // A shared queue starts the work of other requests here, which the holder does not wait for.
       started = Promise.all([call(), call()]);
       await pass(20);
-      if (expected === 1) runs++;
+      if (place.startsWith('a running call')) runs++;
     });
     await started;
     expect(runs).toBe(expected);
     expect(await a.inspect('report')).toBeNull();
+  });
+
+  it('side by side with another in a lock of that name, ends with its wait, its signal, or the note', async () => {
+    const cause = new AbortController();
+    const period = '1h';
+    const calls = await a.using('report', { label: 'once' }, async () => {
+      const first = a.once('report', { period }, () => pass(1_000));
+      const others = [
+        a.once('report', { period, waitTime: 50 }, () => 0),
+        a.once('report', { period, signal: cause.signal }, () => 0),
+        a.once('report', { period }, () => 0),
+      ];
+      await pass(100);
+      cause.abort();
+      return await Promise.allSettled([first, ...others]);
+    });
+    expect(calls).toMatchObject([
+      { value: { ran: true } },
+      { reason: { code: 'LOCK_TIMEOUT' } },
+      { reason: { code: 'LOCK_ABORTED' } },
+      { value: { ran: false } },
+    ]);
   });
 
   it('runs after a call that fails, in whose async context it has been started', async () => {

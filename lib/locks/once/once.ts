@@ -6,9 +6,10 @@ import { answerWithin } from '../../client/waiting/answer-within.js';
 import { assertKnownOptions, assertSignal } from '../../client/validation.js';
 import { backoff } from '../../client/waiting/waiting.js';
 import { timeOf, type Duration } from '../../api/duration.js';
-import { LockAbortedError, LockConfigError, LockLostError } from '../../api/errors.js';
+import { LockAbortedError, LockConfigError, LockLostError, LockTimeoutError } from '../../api/errors.js';
 import { isLockLostError, isLockUnavailableError } from '../../api/error-guards.js';
 import type { Lease } from '../../api/lock.js';
+import type { Hold } from '../hold.js';
 import { ONCE } from '../order.js';
 import { PlainLock } from '../plain-lock.js';
 import type { OwnLease } from '../own-lease.js';
@@ -59,7 +60,8 @@ export async function once<T>(
   const { periods } = client.store;
   if (periods === undefined) throw cannotRemember(client, name);
   const longest = Math.min(waitTime, client.options.waitTime);
-  const end = now() + waitTime;
+  const begun = now();
+  const end = begun + waitTime;
   const assertOpen = () => {
     client.assertOpen(name, { inside: currentScope() });
   };
@@ -79,19 +81,60 @@ export async function once<T>(
   const timeLeft = waitTime === 0 ? 0 : Math.max(1, msUntil(end));
   const take = () =>
     lock.using({ waitTime: timeLeft, signal, label: ONCE }, async (lease): Promise<OnceResult<T>> => {
-      const found = await done();
-      if (found !== undefined) return found;
-      lease.assertHeld();
-      const value = await run(lease as OwnLease, callback, pause);
-      // Noted before the release, so that the next owner finds the note.
-      const note = () => periods.remember({ name, owner: lease.owner, period });
-      await untilNoted(note, lease, value);
-      return { ran: true, value };
+      const hold = lock.findHold(here());
+      if (hold?.count === 1) taken.add(hold);
+      return await inTurn(hold, () => work(lease), bounds);
     });
-  const inside = currentScope();
-  const isInRunningCall = lock.findHold({ inside, apart: undefined })?.tenure.label === ONCE;
+  const work = async (lease: Lease): Promise<OnceResult<T>> => {
+    const found = await done();
+    if (found !== undefined) return found;
+    lease.assertHeld();
+    const value = await run(lease as OwnLease, callback, pause);
+    // Noted before the release, so that the next owner finds the note.
+    const note = () => periods.remember({ name, owner: lease.owner, period });
+    await untilNoted(note, lease, value);
+    return { ran: true, value };
+  };
+  const bounds = { name, begun, until: end, signal };
+  const { inside } = here();
+  const around = lock.findHold(here());
   // Work of another request may run in the async context of a running call, whose lock it must not enter.
+  const isInRunningCall = around !== undefined && taken.has(around);
   return await (isInRunningCall ? runInScope(Scope.apart(inside), take) : take());
+}
+
+const here = () => ({ inside: currentScope(), apart: undefined });
+
+/** The holds that calls have taken for themselves. */
+const taken = new WeakSet<Hold>();
+/** The last of the calls that have entered a hold, which run one after the other. */
+const turns = new WeakMap<Hold, Promise<unknown>>();
+
+/** @throws LockTimeoutError, LockAbortedError */
+async function inTurn<T>(
+  hold: Hold | undefined,
+  run: () => Promise<T>,
+  {
+    name,
+    begun,
+    until,
+    signal,
+  }: { name: string; begun: number; until: number; signal: AbortSignal | undefined },
+): Promise<T> {
+  const before = hold && turns.get(hold);
+  const timedOut = () => new LockTimeoutError(name, Math.round(now() - begun), hold?.owner);
+  const turn =
+    before === undefined
+      ? run()
+      : answerWithin(before, name, { until, signal })
+          .catch((error: unknown) => {
+            throw isLockUnavailableError(error) ? timedOut() : error;
+          })
+          .then(run);
+  const ended = () => undefined;
+  // A call that has left its place lets no other one pass.
+  if (hold !== undefined) turns.set(hold, Promise.all([before, turn.then(ended, ended)]));
+  return await turn;
 }
 
 /**
