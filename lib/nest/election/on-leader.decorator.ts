@@ -26,7 +26,8 @@ export type OnLeaderDecorator = <Method extends (term: Term) => unknown>(
  * returns work which is not yet done, such as an Observable or an iterator: no code would subscribe to it or read it.
  *
  * The class has to be a provider, a controller, or a guard and the like, of the default scope, whose object Nest makes, else
- * the boot fails. A lazily loaded module with such a class fails to load.
+ * the boot fails. A lazily loaded module with such a class fails to load. If LockModule itself is loaded lazily, the method
+ * never runs: Nest calls no bootstrap hook there.
  * @param election the name of the election, see {@link LockService.getElection}
  * @throws LockConfigError when it is applied, if the name or an option is wrong, or the method is a generator
  */
