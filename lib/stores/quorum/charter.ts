@@ -1,7 +1,4 @@
-import type { Charter, Member } from './member.js';
-
-/** The numbers on which all members of a quorum should agree. */
-export type Numbers = Pick<Charter, 'id' | 'longest' | 'allowed'>;
+import type { Charter, Member, Numbers } from './member.js';
 
 /** One list of names, in the order that all services use. */
 export const namesOf = (members: readonly Member[]): string =>
@@ -10,16 +7,15 @@ export const namesOf = (members: readonly Member[]): string =>
     .sort()
     .join(' ');
 
-/** The greatest numbers of some charters. `allowed` counts if at least `voices` charters contain it. */
-export function numbersOf(charters: readonly Numbers[], voices = 1): Numbers | undefined {
+/** The greatest numbers. */
+export function numbersOf(charters: readonly Numbers[]): Numbers | undefined {
   const [first] = charters;
   if (first === undefined) return undefined;
-  const allowed = charters.map((charter) => charter.allowed).sort((a, b) => b - a);
   const longest = Math.max(...charters.map((charter) => charter.longest));
-  return { id: first.id, longest, allowed: allowed[voices - 1] ?? 0 };
+  return { id: first.id, longest, allowed: Math.max(...charters.map(({ allowed }) => allowed)) };
 }
 
-/** Why a service is refused whose `node` has the charter of another set of members, or none if it `isEmpty`. */
+/** Why a service is refused whose `node` has the charter of another set of members, or none. */
 export const conflictWith = (
   { size, names }: Charter,
   members: readonly Member[],
@@ -32,3 +28,7 @@ export const conflictWith = (
 
 /** ms for which a majority of the members must have known a run before it may get a vote. */
 export const quarantineFor = (longest: number): number => longest * 1.01 + 2;
+
+/** The value that so many have at least. Undefined if there are fewer values. */
+export const sharedBy = (count: number, values: readonly number[]): number | undefined =>
+  [...values].sort((a, b) => b - a)[count - 1];

@@ -3,14 +3,15 @@ import { LockConfigError, type LockUnavailableError } from '../../api/errors.js'
 import { isLockUnavailableError } from '../../api/error-guards.js';
 import { now } from '../../runtime/clock.js';
 import { monotonicTime } from '../../runtime/runtime.js';
-import { type Membership, gather, valuesOf } from './ballot.js';
-import { conflictWith, namesOf, type Numbers, numbersOf, quarantineFor } from './charter.js';
-import { type Amendment, type Charter, type Identity, type Member, quorumOf } from './member.js';
+import { type Membership, gather } from './ballot.js';
+import { conflictWith, namesOf, numbersOf, quarantineFor, sharedBy } from './charter.js';
+import { type Change, type Charter, type Member, type Numbers, quorumOf, type Report } from './member.js';
 
 /** The last report of a member's server. */
-interface Standing extends Pick<Identity, 'runId' | 'charter'> {
+interface Standing extends Partial<Report> {
   /** The connection generation of the report. */
   readonly generation: number;
+  readonly runId?: string | undefined;
   /** ms by which the server's clock is ahead of `now()`. */
   readonly clock?: number;
   /** The permanent error that keeps this process from the charter, in place of all that. */
@@ -23,15 +24,14 @@ const LONGEST_PAUSE = 500;
 
 /** Decides by the charters of the members which votes count. For the rules and their reasons see docs/design/redlock.md. */
 export class Charters {
-  /** ms; the longest hold that all members have acknowledged, which no hold may exceed. 0 if unknown. */
-  allowed = 0;
   private readonly members: readonly Member[];
+  private readonly needed: number;
   private readonly standings: (Standing | undefined)[];
   /** The connection generations that this process has tried to read. */
   private readonly tried: number[] = [];
   /** The moment from which each vote should count, by the members' last answers. */
-  private readonly votesFrom: number[] = [];
-  /** The numbers of the charter when this process last saw a vote. */
+  private readonly votesFrom: (number | undefined)[] = [];
+  /** The numbers of all members with a vote that this process has seen. Undefined before the first one. */
   private remembered: Numbers | undefined;
   /** Why this service may not use the members. Cleared only when all have one charter: a member may lose the other one. */
   private refusal: string | undefined;
@@ -45,8 +45,14 @@ export class Charters {
   /** @param quorum with the lease time of the module, ms */
   constructor(private readonly quorum: Membership & { readonly leaseTime: number }) {
     this.members = quorum.members;
+    this.needed = quorumOf(this.members.length);
     this.standings = this.members.map(() => undefined);
     this.names = namesOf(this.members);
+  }
+
+  /** ms; the longest hold that all members have acknowledged, which no hold may exceed. 0 if unknown. */
+  get allowed(): number {
+    return this.remembered?.allowed ?? 0;
   }
 
   /** The error if the members belong to another quorum. */
@@ -54,15 +60,15 @@ export class Charters {
     return this.refusal === undefined ? undefined : new LockConfigError('nodes', this.refusal);
   }
 
-  /** The numbers of the quorum; undefined before a member has reported them. */
+  /** The numbers of the quorum; undefined before a member with a vote has reported them. */
   get numbers(): Numbers | undefined {
-    return numbersOf(this.told, quorumOf(this.members.length)) ?? this.remembered;
+    return this.remembered;
   }
 
   /** The median of the members' clocks, µs. Undefined if fewer than a majority have reported. */
   get time(): number | undefined {
     const clocks = this.standings.flatMap((standing) => standing?.clock ?? []).sort((a, b) => a - b);
-    if (clocks.length < quorumOf(this.members.length)) return undefined;
+    if (clocks.length < this.needed) return undefined;
     // The lower median, if the number of clocks is even.
     return ((clocks[Math.ceil(clocks.length / 2) - 1] ?? 0) + now()) * 1_000;
   }
@@ -85,7 +91,9 @@ export class Charters {
     const standing = this.current(index);
     if (standing === undefined || this.votes(index)) return standing && 0;
     if (standing.runId === undefined) return Infinity;
-    return Math.max(1, (this.votesFrom[index] ?? 0) - monotonicTime());
+    const { [index]: from } = this.votesFrom;
+    if (from === undefined) return quarantineFor(this.numbers?.longest ?? this.quorum.leaseTime);
+    return Math.max(1, from - monotonicTime());
   }
 
   /** The reason why a member never votes: its user has no right to the charter. */
@@ -111,35 +119,52 @@ export class Charters {
     await this.surveying;
   }
 
+  /** Notes numbers that all members with a vote have. */
+  remember(numbers: readonly Numbers[]): void {
+    this.remembered = numbersOf(this.remembered === undefined ? numbers : [this.remembered, ...numbers]);
+  }
+
   private current(index: number): Standing | undefined {
     const standing = this.standings[index];
     return standing?.generation === this.members[index]?.generation ? standing : undefined;
+  }
+
+  /** The charter of a member, if it was written in the member's present run. */
+  private present(index: number): Charter | undefined {
+    const { runId, charter } = this.current(index) ?? {};
+    return runId !== undefined && [charter?.run, charter?.quarantined].includes(runId) ? charter : undefined;
   }
 
   private get told(): readonly Charter[] {
     return this.members.flatMap((_, index) => this.current(index)?.charter ?? []);
   }
 
-  /** Asks all members that are not down. */
-  private ask<T>(ask: (member: Member, index: number) => Promise<T>) {
-    return gather(this.quorum, (member, index) => (member.isDown ? undefined : ask(member, index)));
-  }
-
-  private readAll() {
-    return this.ask((member, index) => this.read(member, index));
-  }
-
   /** @throws the member's error, or an error if the connection was lost meanwhile */
   private async read(member: Member, index: number): Promise<void> {
     const { generation } = member;
     this.tried[index] = generation;
-    const { time, ...told } = await member.identify().catch(unlessWithheld);
-    if (member.generation !== generation) throw new Error('the connection was lost meanwhile');
-    if (this.standings[index]?.runId !== told.runId) {
+    const told = await Promise.all([member.run(), member.charter()]).catch(unlessWithheld);
+    if ('withheld' in told) this.note(index, { generation, ...told });
+    else this.note(index, { generation, runId: told[0], ...told[1] });
+  }
+
+  /** Changes the charter of a member in the run that it has reported. */
+  private async write(index: number, change: Change): Promise<Charter | undefined> {
+    const standing = this.current(index);
+    const report = await this.members[index]?.charter(change);
+    if (standing !== undefined) this.note(index, { ...standing, ...report });
+    return report?.charter;
+  }
+
+  private note(index: number, standing: Standing): void {
+    if (this.members[index]?.generation !== standing.generation)
+      throw new Error('the connection was lost meanwhile');
+    if (this.standings[index]?.runId !== standing.runId) {
       this.pause = SHORTEST_PAUSE;
-      this.votesFrom[index] = monotonicTime() + quarantineFor(this.numbers?.longest ?? this.quorum.leaseTime);
+      this.votesFrom[index] = undefined;
     }
-    this.standings[index] = { ...told, generation, ...(time !== undefined && { clock: time - now() }) };
+    const clock = standing.time === undefined ? undefined : standing.time - now();
+    this.standings[index] = { ...standing, ...(clock !== undefined && { clock }) };
     this.learn();
   }
 
@@ -152,17 +177,15 @@ export class Charters {
     });
     this.refuse(strange, this.current(strange)?.charter, false);
     if (strange < 0 && told.length === members.length) this.refusal = undefined;
-    const { numbers } = this;
-    if (this.refusal !== undefined || numbers === undefined) return;
-    this.allowed = Math.max(this.allowed, numbers.allowed);
-    if (!members.some((_, index) => this.votes(index))) return;
-    this.remembered = { ...numbers, longest: Math.max(numbers.longest, this.remembered?.longest ?? 0) };
+    this.remember(members.flatMap((_, index) => (this.votes(index) ? (this.present(index) ?? []) : [])));
     const runs = new Set(members.map((_, index) => this.current(index)?.runId));
-    if (this.isIntroduced || told.length < members.length || runs.size < members.length) return;
+    const isWhole = told.length === members.length && runs.size === members.length;
+    if (this.isIntroduced || !isWhole || this.refusal !== undefined || this.remembered === undefined) return;
     this.isIntroduced = true;
     if (told.every((charter) => charter.names.includes(this.names))) return;
     // This service may restore a charter after its next start, too.
-    void this.ask((member) => member.amend(this.amendment(numbers)));
+    const change = this.change(this.remembered.id, this.remembered.longest);
+    void gather(this.quorum, (member) => member.charter(change));
   }
 
   private refuse(index: number, charter: Charter | undefined, isEmpty: boolean): void {
@@ -177,90 +200,80 @@ export class Charters {
     return this.isIntroduced || told.length === 0 || told.some(({ names }) => names.includes(this.names));
   }
 
-  private amendment(numbers: Numbers): Amendment {
-    return { size: this.members.length, names: this.isKnown ? this.names : undefined, ...numbers };
+  private change(id: string, longest: number): Change {
+    return { id, size: this.members.length, longest, names: this.isKnown ? this.names : undefined };
   }
 
   private async doSurvey(): Promise<void> {
-    const indexes = [...this.members.keys()];
-    await this.readAll();
+    const { members } = this;
+    const indexes = [...members.keys()];
+    const readAll = () =>
+      gather(this.quorum, (member, index) => (member.isDown ? undefined : this.read(member, index)));
+    await readAll();
     const first = [...this.standings];
     if (indexes.every((index) => this.votes(index))) return;
     // The second report of a member with a vote is newer than every run that the first round has found.
-    await this.readAll();
-    const present = indexes.filter((index) => {
-      const { [index]: standing } = this.standings;
+    await readAll();
+    const reached = indexes.filter((index) => {
+      const standing = this.current(index);
       const isRead = standing !== first[index] && standing?.generation === first[index]?.generation;
-      return isRead && standing === this.current(index) && standing?.withheld === undefined;
+      return isRead && standing?.runId !== undefined;
     });
-    const isOfThisRun = (index: number) => {
-      const { runId, charter } = this.current(index) ?? {};
-      return charter !== undefined && [charter.run, charter.quarantined].includes(runId);
-    };
-    const isInService = this.remembered !== undefined || indexes.some(isOfThisRun);
     if (this.refusal === undefined && !this.isKnown) {
-      const empty = present.find((index) => this.current(index)?.charter === undefined);
+      const empty = reached.find((index) => this.current(index)?.charter === undefined);
       this.refuse(empty ?? -1, this.told[0], true);
     }
-    if (this.refusal !== undefined) return;
-    if (!isInService && present.length === indexes.length && (await this.found())) return;
-    const voting = present.filter((index) => this.votes(index));
-    const told = numbersOf(voting.flatMap((index) => this.current(index)?.charter ?? []));
-    const numbers = told ?? this.greatest(isInService);
-    const waiting = present.filter((index) => !this.votes(index));
-    await Promise.all(waiting.map((index) => this.quarantine(index, numbers, isInService)));
+    if (this.refusal === undefined) await this.charter(reached);
   }
 
-  /** The greatest numbers that the members and this process know, for members of which none has a vote. */
-  private greatest(isInService: boolean): Numbers {
+  /** Charters the members without a vote: by rule 2, or by rule 3 if no process is known to be in service. */
+  private async charter(reached: readonly number[]): Promise<void> {
+    const { needed, remembered } = this;
     const { leaseTime } = this.quorum;
-    const known = numbersOf(this.remembered === undefined ? this.told : [...this.told, this.remembered]);
-    const id = known?.id ?? createHash('sha1').update(this.names).digest('hex');
-    const { longest = 0, allowed = 0 } = known ?? {};
-    const first = isInService || allowed > 0 ? allowed : leaseTime;
-    return { id, longest: Math.max(leaseTime, longest), allowed: first };
-  }
-
-  /** Founds the quorum if every member agrees that no member has had a charter in its present run. */
-  private async found(): Promise<boolean> {
-    const runs = this.members.map((_, index) => this.current(index)?.runId ?? '');
-    if (runs.includes('')) return false;
-    const { id, longest } = this.greatest(false);
-    const proposal = `${id} ${String(longest)};`;
-    // In sequence and in the same order for all services, so that the first member decides between two founders.
-    for (const run of [...runs].sort()) {
-      const member = this.members[runs.indexOf(run)];
-      if (!(await member?.propose(id, run, proposal).catch(() => false))) return false;
+    const present = reached.flatMap((index) => this.present(index) ?? []);
+    const service = numbersOf(remembered === undefined ? present : [...present, remembered]);
+    if (service === undefined && reached.length < needed) return;
+    const id = service?.id ?? this.told[0]?.id ?? createHash('sha1').update(this.names).digest('hex');
+    const change = this.change(id, service?.longest ?? leaseTime);
+    // In the same order for all services, so that the first member decides between two founders.
+    const runs = reached
+      .map((index) => ({ index, run: this.current(index)?.runId ?? '', isWaiting: !this.votes(index) }))
+      .sort((a, b) => (a.run < b.run ? -1 : 1));
+    const waiting = runs.filter(({ isWaiting }) => isWaiting);
+    const known = waiting.map(({ run }) => run);
+    const told: Charter[] = [];
+    for (const { index, run, isWaiting } of runs) {
+      const claim = { claim: { run, allowed: leaseTime } };
+      const mark = service === undefined ? claim : { quarantined: run, allowed: service.allowed };
+      const charter = await this.write(index, { ...change, ...(isWaiting && mark), known }).catch(
+        () => undefined,
+      );
+      if (charter === undefined) continue;
+      // Another process was first.
+      if (charter.id !== id || (service === undefined && this.present(index) !== undefined)) return;
+      told.push(charter);
     }
-    const founding = { ...this.amendment({ id, longest, allowed: longest }), proposal };
-    await this.ask((member, index) => member.amend({ ...founding, run: runs[index] }));
-    await this.readAll();
-    return true;
-  }
-
-  /** Gives a run its vote when a majority has known it for the time of the longest lease. */
-  private async quarantine(index: number, numbers: Numbers, isInService: boolean): Promise<void> {
-    const { [index]: member } = this.members;
-    const run = this.current(index)?.runId;
-    if (member === undefined || run === undefined) return;
-    try {
-      if (isInService) await member.amend({ ...this.amendment(numbers), quarantined: run });
-      const times = valuesOf(await this.ask((witness) => witness.witness(run))).sort((a, b) => b - a);
-      const since = times[quorumOf(this.members.length) - 1];
-      if (since === undefined) return;
-      const left = quarantineFor(numbers.longest) - since;
+    const longest = Math.max(change.longest, ...told.map((charter) => charter.longest));
+    const claims = told.flatMap(({ claim }) => claim?.allowed ?? []);
+    const allowed = service?.allowed ?? sharedBy(needed, claims);
+    const isNew = service === undefined && told.length === this.members.length;
+    const writing = waiting.map(async ({ index, run }) => {
+      const age = sharedBy(
+        needed,
+        told.flatMap((charter) => charter.known.get(run) ?? []),
+      );
+      if (age === undefined || allowed === undefined) return;
+      const left = isNew ? 0 : quarantineFor(longest) - age;
       this.votesFrom[index] = monotonicTime() + left;
-      if (left > 0) return;
-      await member.amend({ ...this.amendment(numbers), run });
-      await this.read(member, index);
-      if (this.votes(index)) void this.ask((witness) => witness.forget(run));
-    } catch {
-      // The next survey tries again.
-    }
+      // An error is no vote: the next survey tries again.
+      if (left <= 0)
+        await this.write(index, { ...this.change(id, longest), run, allowed }).catch(() => undefined);
+    });
+    await Promise.all(writing);
   }
 }
 
-function unlessWithheld(error: unknown) {
+function unlessWithheld(error: unknown): { readonly withheld: LockUnavailableError } {
   if (!isLockUnavailableError(error) || !error.permanent) throw error;
-  return { runId: undefined, time: undefined, charter: undefined, withheld: error };
+  return { withheld: error };
 }

@@ -55,17 +55,17 @@ export class QuorumLeaseLimit implements LeaseLimit {
     if (charters.allowed >= leaseTime || numbers === undefined || conflict !== undefined) return;
     if (monotonicTime() < this.restsUntil) return;
     const generations = members.map(({ generation }) => generation);
-    const raised = { id: numbers.id, size: members.length, longest: leaseTime, allowed: 0 };
+    const raised = { id: numbers.id, size: members.length, longest: leaseTime };
     // By the end of the first round, each member has acknowledged it in the run in which it does so again in the second
     // round. So there was a moment at which all members had.
     for (let round = 1; round <= 2; round++) {
       const answers = await gather(
         this.quorum,
-        (member) => (member.isDown ? undefined : member.amend(raised)),
+        (member) => (member.isDown ? undefined : member.charter(raised)),
         () => 'open',
       );
       const isMissing = (index: number) => {
-        const { id, longest } = valueAt(answers, index) ?? {};
+        const { id, longest } = valueAt(answers, index)?.charter ?? {};
         const isAcknowledged = id === numbers.id && longest !== undefined && longest >= leaseTime;
         return !isAcknowledged || members[index]?.generation !== generations[index];
       };
@@ -74,7 +74,7 @@ export class QuorumLeaseLimit implements LeaseLimit {
       this.restsUntil = monotonicTime() + PAUSE;
       return;
     }
-    charters.allowed = Math.max(charters.allowed, leaseTime);
-    await gather(this.quorum, (member) => member.amend({ ...raised, allowed: leaseTime }));
+    charters.remember([{ ...numbers, longest: leaseTime, allowed: leaseTime }]);
+    await gather(this.quorum, (member) => member.charter({ ...raised, allowed: leaseTime }));
   }
 }

@@ -17,47 +17,56 @@ export interface Member {
   readonly isDown: boolean;
   /** The error that the member's store would report for a command on `name`. */
   outage(name: string): Error;
-  /** Reads the run, the clock and the charter of the server. */
-  identify(): Promise<Identity>;
-  /** Adds to the charter. Numbers only grow, and an id is never replaced. @returns the charter after that */
-  amend(amendment: Amendment): Promise<Charter | undefined>;
-  /** @returns whether this member lets the process found the quorum */
-  propose(id: string, run: string, proposal: string): Promise<boolean>;
-  /** Notes a run of any member. @returns ms for which this member has known the run */
-  witness(run: string): Promise<number>;
-  /** Removes the note. */
-  forget(run: string): Promise<void>;
+  /** Distinguishes the runs of the server, before and after a restart. Undefined if the server does not report it. */
+  run(): Promise<string | undefined>;
+  /** Reads the charter, after a change of it. An id is never replaced, and only the members of that quorum are changed. */
+  charter(change?: Change): Promise<Report>;
+}
+
+/** The numbers on which all members of a quorum should agree. */
+export interface Numbers {
+  readonly id: string;
+  /** ms after which every lease has ended that a restarted member may have forgotten. */
+  readonly longest: number;
+  /** ms; the longest hold. Each member with a vote has at least this as `longest`. */
+  readonly allowed: number;
 }
 
 /** The record of a quorum on each member. */
-export interface Charter {
-  readonly id: string;
+export interface Charter extends Numbers {
   /** The number of members. */
   readonly size: number;
-  /** ms after which every lease has ended that a restarted member may have forgotten. */
-  readonly longest: number;
-  /** ms; the longest hold. Each member has acknowledged at least this as `longest`. */
-  readonly allowed: number;
   /** Lists of names under which services know the members. */
   readonly names: readonly string[];
   /** The run that has a vote. */
   readonly run: string | undefined;
   /** A run that must not vote yet, noted by a process in service. */
   readonly quarantined: string | undefined;
+  /** The first claim of a founder in a run. */
+  readonly claim: Claim | undefined;
+  /** By run of any member, ms for which this member has known it. */
+  readonly known: ReadonlyMap<string, number>;
 }
 
-export interface Amendment extends Pick<Charter, 'id' | 'size' | 'longest' | 'allowed'> {
+export interface Claim {
+  readonly run: string;
+  /** ms; the longest hold that the founder wants. */
+  readonly allowed: number;
+}
+
+/** `longest` only grows, and of several claims in one run the first one stays. */
+export interface Change extends Pick<Charter, 'id' | 'size' | 'longest'> {
   /** One list of names, sorted. If undefined, no charter is made. */
   readonly names?: string | undefined;
+  readonly allowed?: number | undefined;
   readonly run?: string | undefined;
   readonly quarantined?: string | undefined;
-  /** The proposal of a founder. Nothing is added if another proposal has followed. */
-  readonly proposal?: string | undefined;
+  readonly claim?: Claim | undefined;
+  /** Runs that the member should know from now on. */
+  readonly known?: readonly string[];
 }
 
-export interface Identity {
-  /** Distinguishes the runs of a server before and after a restart. Undefined if the server does not report it. */
-  readonly runId: string | undefined;
+export interface Report {
   /** The server's time of day, ms. */
   readonly time: number;
   /** Undefined if the server has no charter. */

@@ -147,6 +147,11 @@ export class Cast {
     return this.links.map((links) => links[server]!);
   }
 
+  /** The ways of one process to all servers. */
+  linksTo(worker: number): readonly Link[] {
+    return this.links[worker] ?? [];
+  }
+
   strikeServer(random: Random): SimulatedServer | undefined {
     const server = random.pick(this.servers);
     if (this.struck.has(server) || this.struck.size >= this.topology.mayBeStruck) return undefined;

@@ -62,6 +62,8 @@ export type FaultKind =
   | 'memory full'
   | 'server clock stepped and returned'
   | 'majority of a hold killed, restarted empty'
+  | 'minority out of reach of the first process'
+  | 'bare majority of a hold killed, its holder out of reach'
   | 'data lost'
   | 'lock lost'
   | 'connections cut'
@@ -98,6 +100,8 @@ export interface Plan {
   readonly leaseTimes?: readonly number[] | undefined;
   /** The longest lease of a call, ms. Undefined: none is longer than those that last for a moment. */
   readonly longestCall?: number | undefined;
+  /** ms after which the calls of the first process, and of no other one, may have such a lease. Undefined: all calls may. */
+  readonly longCallsFrom?: number | undefined;
   /** The servers that each process knows, in turn. Undefined: all. */
   readonly sets?: readonly (readonly number[])[] | undefined;
   readonly habits: Habits;
@@ -113,8 +117,12 @@ export const longestOf = ({ leaseTime, leaseTimes = [], longestCall = 0 }: Plan)
 
 /** The plan as one process has it. */
 export const planFor = (plan: Plan, worker: number): Plan => {
-  const { leaseTimes = [] } = plan;
-  return { ...plan, leaseTime: leaseTimes[worker % leaseTimes.length] ?? plan.leaseTime };
+  const { leaseTimes = [], longCallsFrom, longestCall } = plan;
+  return {
+    ...plan,
+    leaseTime: leaseTimes[worker % leaseTimes.length] ?? plan.leaseTime,
+    longestCall: longCallsFrom === undefined || worker === 0 ? longestCall : undefined,
+  };
 };
 
 const LASTS: Record<FaultKind, readonly [number, number]> = {
@@ -129,6 +137,8 @@ const LASTS: Record<FaultKind, readonly [number, number]> = {
   'memory full': [100, 1_500],
   'server clock stepped and returned': [200, 1_500],
   'majority of a hold killed, restarted empty': [300, 400],
+  'minority out of reach of the first process': [8_000, 8_000],
+  'bare majority of a hold killed, its holder out of reach': [3_000, 4_000],
   'data lost': [0, 0],
   'lock lost': [0, 0],
   'connections cut': [0, 0],

@@ -44,6 +44,57 @@ const silence = (direction: Direction, link: Link, lasts: number): (() => void) 
   };
 };
 
+/** @returns ends it */
+function cutOff(links: readonly Link[]): () => void {
+  for (const link of links) {
+    link.refuses = true;
+    link.cut();
+  }
+  return () => {
+    for (const link of links) link.refuses = false;
+  };
+}
+
+/**
+ * Kills so many servers of a hold that no majority is left that knows it.
+ * @param isBare only a hold of the first process that no further server knows. It does not see the restarts.
+ */
+function killHold(isBare: boolean): Strike {
+  return async (cast, random) => {
+    const { world } = cast;
+    // A hold that a majority has just granted, so that it is renewed as late as possible.
+    const lookedUntil = world.time + LOOKOUT;
+    const least = cast.servers.length / 2;
+    const seen = new Set(cast.holds().map(({ owner }) => owner));
+    while (world.time < lookedUntil) {
+      await world.sleep(2);
+      if (!cast.isWhole) continue;
+      const fresh = cast
+        .holds()
+        .find(
+          ({ owner, servers }) =>
+            !seen.has(owner) && servers.length > least && (!isBare || servers.length < least + 1),
+        );
+      if (fresh === undefined) continue;
+      const majority = fresh.servers.slice(0, Math.floor(least) + 1);
+      const comeBack = isBare ? cutOff(cast.linksTo(0)) : undefined;
+      cast.strikeAll();
+      for (const server of majority) server.kill();
+      world.after(random.between(1, 60), () => {
+        for (const server of majority) server.start();
+      });
+      return {
+        severity: 'outage',
+        heal: () => {
+          for (const server of cast.servers) cast.healed(server);
+          comeBack?.();
+        },
+      };
+    }
+    return undefined;
+  };
+}
+
 export const STRIKES: Record<FaultKind, Strike> = {
   'process killed': (cast, random) => {
     const worker = random.between(0, cast.size - 1);
@@ -142,32 +193,11 @@ export const STRIKES: Record<FaultKind, Strike> = {
       },
     };
   },
-  'majority of a hold killed, restarted empty': async (cast, random) => {
-    const { world } = cast;
-    // A hold that a majority has just granted, so that it is renewed as late as possible.
-    const lookedUntil = world.time + LOOKOUT;
-    const seen = new Set(cast.holds().map(({ owner }) => owner));
-    while (world.time < lookedUntil) {
-      await world.sleep(2);
-      if (!cast.isWhole) continue;
-      const fresh = cast
-        .holds()
-        .find(({ owner, servers }) => !seen.has(owner) && servers.length > cast.servers.length / 2);
-      if (fresh === undefined) continue;
-      const majority = fresh.servers.slice(0, Math.floor(cast.servers.length / 2) + 1);
-      cast.strikeAll();
-      for (const server of majority) server.kill();
-      world.after(random.between(1, 60), () => {
-        for (const server of majority) server.start();
-      });
-      return {
-        severity: 'outage',
-        heal: () => {
-          for (const server of cast.servers) cast.healed(server);
-        },
-      };
-    }
-    return undefined;
+  'majority of a hold killed, restarted empty': killHold(false),
+  'bare majority of a hold killed, its holder out of reach': killHold(true),
+  'minority out of reach of the first process': (cast) => {
+    const links = cast.linksTo(0).slice(Math.floor(cast.servers.length / 2) + 1);
+    return { severity: 'outage', heal: cutOff(links) };
   },
   'data lost': (cast, random) => {
     const server = cast.strikeServer(random);
@@ -185,13 +215,7 @@ export const STRIKES: Record<FaultKind, Strike> = {
     link.cut();
     return undefined;
   }),
-  'out of reach': onLinks((link) => {
-    link.refuses = true;
-    link.cut();
-    return () => {
-      link.refuses = false;
-    };
-  }),
+  'out of reach': onLinks((link) => cutOff([link])),
   slow: onLinks((link, random) => {
     const direction = random.pick(['there', 'back'] as const);
     link.slow[direction] = random.between(5, 400);

@@ -1,4 +1,4 @@
-import type { Charter, Identity, Member as QuorumMember } from '../../../lib/stores/quorum/member.js';
+import type { Member as QuorumMember, Report } from '../../../lib/stores/quorum/member.js';
 import type { SimulatedServer, Topology } from './cast.js';
 import { MemoryServer } from './servers/memory-server.js';
 import { simulatedConnection } from './servers/redis/client.js';
@@ -76,11 +76,8 @@ function memberOf(store: RemoteStore): QuorumMember {
       return store.isDown;
     },
     outage: (name) => store.outage(name),
-    identify: () => store.ask<Identity>('identify', undefined),
-    amend: (amendment) => store.ask<Charter | undefined>('charter.amend', undefined, amendment),
-    propose: (...proposal) => store.ask<boolean>('charter.propose', undefined, ...proposal),
-    witness: (run) => store.ask<number>('charter.witness', undefined, run),
-    forget: (run) => store.ask('charter.forget', undefined, run),
+    run: () => store.ask<string>('run', undefined),
+    charter: (change) => store.ask<Report>('charter.amend', undefined, change),
   };
 }
 

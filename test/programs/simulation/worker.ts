@@ -159,7 +159,7 @@ class Caller {
     const { fixedShare, patient, longestWait } = this.habits;
     const { random } = this;
     const options: Options = { waitTime: this.chance(patient) ? Infinity : random.between(100, longestWait) };
-    const { longestCall } = this.plan;
+    const { longestCall } = this;
     if (this.chance(fixedShare)) options.leaseTime = random.between(300, longestCall ?? 800);
     if (longestCall !== undefined && options.leaseTime !== undefined && this.chance(0.3))
       options.renew = true;
@@ -174,6 +174,11 @@ class Caller {
       options.signal = aborter.signal;
     }
     return options;
+  }
+
+  private get longestCall(): number | undefined {
+    const { longestCall, longCallsFrom = 0 } = this.plan;
+    return this.actor.time < longCallsFrom ? undefined : longestCall;
   }
 
   /** The deadline as the holder sees it, in true time; undefined where it was over before, nobody knows when. */
@@ -239,7 +244,7 @@ class Caller {
   }
 
   private async extend(op: number, lease: Lease): Promise<void> {
-    const time = this.random.between(300, this.plan.longestCall ?? 1_500);
+    const time = this.random.between(300, this.longestCall ?? 1_500);
     this.note('extend', op, { leaseTime: this.actor.trueTime(time) });
     try {
       await lease.extend(time);

@@ -875,9 +875,9 @@ describe('QuorumLockStore', () => {
     };
     tell(false);
     await sleep(5);
-    expect(members.map(({ charter }) => charter)).toEqual([undefined, undefined, undefined]);
+    expect(members.map(({ chartered }) => chartered)).toEqual([undefined, undefined, undefined]);
     tell(true);
-    await until(() => members.every(({ charter, runId }) => charter?.run === runId));
+    await until(() => members.every(({ chartered, runId }) => chartered?.run === runId));
     await fresh.close();
   });
 

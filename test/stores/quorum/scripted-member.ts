@@ -1,5 +1,5 @@
 import { type LockStore, LockUnavailableError } from '../../../lib/index.js';
-import type { Amendment, Charter, Identity, Member } from '../../../lib/stores/quorum/member.js';
+import type { Change, Charter, Member, Report } from '../../../lib/stores/quorum/member.js';
 import { QuorumLockStore } from '../../../lib/stores/quorum/quorum-lock-store.js';
 import { CharterModel } from '../../doubles/charter-model.js';
 import { ScriptedStore } from '../../doubles/scripted-store.js';
@@ -22,8 +22,8 @@ export class ScriptedMember implements Member {
     this.store = new ScriptedStore();
   }
 
-  get charter(): Charter | undefined {
-    return this.model.charter;
+  get chartered(): Charter | undefined {
+    return this.model.amend().charter;
   }
 
   outage(name: string): Error {
@@ -41,27 +41,12 @@ export class ScriptedMember implements Member {
     this.generation++;
   }
 
-  identify(): Promise<Identity> {
-    const time = Date.now() + this.clockOffset;
-    return this.answer(() => ({ runId: this.runId, time, charter: this.charter }));
+  run(): Promise<string | undefined> {
+    return this.answer(() => this.runId);
   }
 
-  amend(amendment: Amendment): Promise<Charter | undefined> {
-    return this.answer(() => this.model.amend(amendment));
-  }
-
-  propose(id: string, run: string, proposal: string): Promise<boolean> {
-    return this.answer(() => this.model.propose(id, run, proposal));
-  }
-
-  witness(run: string): Promise<number> {
-    return this.answer(() => this.model.witness(run));
-  }
-
-  forget(run: string): Promise<void> {
-    return this.answer(() => {
-      this.model.forget(run);
-    });
+  charter(change?: Change): Promise<Report> {
+    return this.answer(() => this.model.amend(change));
   }
 
   private newCharter(): CharterModel {

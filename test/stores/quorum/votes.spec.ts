@@ -225,7 +225,7 @@ describe('The votes of a quorum', () => {
     it('from no member whose charter cannot be read', async () => {
       await quorumOf(never(), never(), never());
       members[1]?.reconnect();
-      members[1]!.identify = () => Promise.reject(failure('CommandTimeout'));
+      members[1]!.charter = () => Promise.reject(failure('CommandTimeout'));
       await expect(attempt([grant(NOW), grant(NOW), refused()])).rejects.toMatchObject({
         outcomes: [{ outcome: 'granted' }, { outcome: 'quarantined' }, { outcome: 'error' }],
       });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import type { MemberStore } from '../../../lib/stores/quorum/member.js';
+import type { Change, MemberStore } from '../../../lib/stores/quorum/member.js';
 import { CHARTER_KEY } from '../../../lib/stores/redis/commands/charter.js';
 import { commandClient } from '../../../lib/stores/redis/connection/clients.js';
 import { ServerConnection } from '../../../lib/stores/redis/connection/connection.js';
@@ -17,49 +17,48 @@ describe('RedisMember', () => {
     return new RedisMember({} as MemberStore, connection);
   }
 
-  const NUMBERS = { id: 'q', size: 3, longest: 1_000, allowed: 500, names: 'a b c' };
+  const NUMBERS = { id: 'q', size: 3, longest: 1_000, names: 'a b c' };
+  const charterOf = async (one: RedisMember, change?: Change) => (await one.charter(change)).charter;
 
-  it('knows each run of a server, and its charter, which only grows', async () => {
+  it('knows each run of a server, and its charter, whose longest lease only grows', async () => {
     const server = await environment.server();
     const one = member(server.url);
-    const first = await one.identify();
-    expect(first.charter).toBeUndefined();
-    expect(await one.amend({ ...NUMBERS, names: undefined })).toBeUndefined();
-    await one.amend({ ...NUMBERS, run: first.runId });
-    await one.amend({ ...NUMBERS, longest: 900, allowed: 700, names: 'd e f', quarantined: 'x' });
-    await one.amend({ ...NUMBERS, id: 'other', longest: 9_000 });
-    const charter = { id: 'q', size: 3, longest: 1_000, allowed: 700, run: first.runId, quarantined: 'x' };
-    expect(await one.identify()).toMatchObject({ runId: first.runId, charter });
-    expect((await one.identify()).charter?.names.toSorted()).toEqual(['a b c', 'd e f']);
+    const run = await one.run();
+    expect(await charterOf(one)).toBeUndefined();
+    expect(await charterOf(one, { ...NUMBERS, names: undefined })).toBeUndefined();
+    await one.charter({ ...NUMBERS, run, allowed: 500 });
+    await one.charter({ ...NUMBERS, longest: 900, allowed: 700, names: 'd e f', quarantined: 'x' });
+    await one.charter({ ...NUMBERS, id: 'other', longest: 9_000 });
+    const charter = { id: 'q', size: 3, longest: 1_000, allowed: 700, run, quarantined: 'x' };
+    expect(await charterOf(one)).toMatchObject(charter);
+    expect((await charterOf(one))?.names.toSorted()).toEqual(['a b c', 'd e f']);
     expect(await server.client().pttl(CHARTER_KEY)).toBe(-1);
     const { generation } = one;
     await server.restart();
-    await until(async () => (await one.identify().catch(() => first)).runId !== first.runId);
+    await until(async () => (await one.run().catch(() => run)) !== run);
     expect(one.generation).toBeGreaterThan(generation);
-    expect((await one.identify()).charter).toBeUndefined();
+    expect(await charterOf(one)).toBeUndefined();
   });
 
-  it('lets one founder at a time write a charter, and none where there is one', async () => {
+  it('keeps the first claim of a run', async () => {
     const one = member((await environment.server()).url);
-    const founding = { ...NUMBERS, run: 'r', proposal: 'q 1000;' };
-    expect(await one.amend(founding)).toBeUndefined();
-    expect(await one.propose('q', 'r', 'q 1000;')).toBe(true);
-    expect(await one.propose('q', 'r', 'q 1000;')).toBe(true);
-    expect(await one.propose('q', 'r', 'q 10000;')).toBe(false);
-    expect(await one.propose('p', 'r', 'p 1000;')).toBe(false);
-    expect(await one.amend({ ...NUMBERS, id: 'p' })).toBeUndefined();
-    expect(await one.amend({ ...founding, proposal: 'q 10000;' })).toBeUndefined();
-    expect(await one.amend(founding)).toMatchObject({ run: 'r' });
-    expect(await one.propose('q', 'r', 'q 1000;')).toBe(false);
+    const claimed = async (run: string, allowed: number) =>
+      (await charterOf(one, { ...NUMBERS, claim: { run, allowed } }))?.claim;
+    expect(await claimed('r', 2_000)).toEqual({ run: 'r', allowed: 2_000 });
+    expect(await claimed('r', 3_000)).toEqual({ run: 'r', allowed: 2_000 });
+    expect(await claimed('r2', 1_000)).toEqual({ run: 'r2', allowed: 1_000 });
   });
 
-  it('counts for how long it has known a run, by its own clock', async () => {
+  it('counts for how long it has known a run, by its own clock, and forgets runs that no process names', async () => {
     const one = member((await environment.server()).url);
-    expect(await one.witness('r')).toBeLessThan(100);
-    await until(async () => (await one.witness('r')) > 100);
-    expect(await one.witness('other')).toBeLessThan(100);
-    await one.forget('r');
-    expect(await one.witness('r')).toBeLessThan(100);
+    const change = { ...NUMBERS, longest: 20 };
+    const known = async (...runs: string[]) =>
+      (await charterOf(one, { ...change, known: runs }))?.known ?? new Map<string, number>();
+    expect((await known('r')).get('r')).toBeLessThan(100);
+    await until(async () => ((await known('r')).get('r') ?? 0) > 250);
+    expect((await known('r', 'other')).get('other')).toBeLessThan(100);
+    expect([...(await known('other')).keys()]).toEqual(['other']);
+    expect([...(await known()).keys()]).toEqual(['other']);
   });
 
   it('has its charter under one key, whatever the prefix of the client, in the database of the locks', async () => {
@@ -69,11 +68,11 @@ describe('RedisMember', () => {
       client.disconnect();
     });
     const one = new RedisMember({} as MemberStore, new ServerConnection(client, 'node', 2_000, false));
-    await one.identify();
-    const amended = one.amend(NUMBERS);
+    await one.charter();
+    const changed = charterOf(one, NUMBERS);
     await Promise.resolve();
     const switched = client.select(3);
-    expect(await amended).toMatchObject({ id: 'q' });
+    expect(await changed).toMatchObject({ id: 'q' });
     await switched;
     expect(await server.client().keys('*')).toEqual([CHARTER_KEY]);
   });
@@ -81,13 +80,13 @@ describe('RedisMember', () => {
   it('knows no run of a server that withholds INFO', async () => {
     const server = await environment.server();
     await server.client().call('ACL', 'SETUSER', 'default', '-info');
-    expect(await member(server.url).identify()).toMatchObject({ runId: undefined, charter: undefined });
+    expect(await member(server.url).run()).toBeUndefined();
   });
 
   it.each(['0'.repeat(40), ''])('does not tell runs apart by an id that is hidden (%j)', async (runId) => {
     const one = member((await environment.server()).url);
-    const answers = [`run_id:${runId}\r\nuptime_in_seconds:100\r\n`, ['1000']];
-    Object.assign(one.deployment, { send: () => Promise.resolve(answers.shift()) });
-    expect(await one.identify()).toEqual({ runId: undefined, time: 1_000, charter: undefined });
+    const answer = `run_id:${runId}\r\nuptime_in_seconds:100\r\n`;
+    Object.assign(one.deployment, { send: () => Promise.resolve(answer) });
+    expect(await one.run()).toBeUndefined();
   });
 });

@@ -114,11 +114,11 @@ describe('On a shared client inside of MULTI', () => {
     ) as MemberStore;
     const member = new RedisMember(store, connection);
     await shared.multi({ pipeline: false });
-    await expect(member.identify()).rejects.toBeInstanceOf(UnexpectedReply);
-    const charter = { id: 'abc', size: 3, longest: 1_000, allowed: 1_000, names: 'a b c' };
-    await expect(member.amend(charter)).rejects.toBeInstanceOf(UnexpectedReply);
+    await expect(member.run()).rejects.toBeInstanceOf(UnexpectedReply);
+    const charter = { id: 'abc', size: 3, longest: 1_000, names: 'a b c' };
+    await expect(member.charter(charter)).rejects.toBeInstanceOf(UnexpectedReply);
     await shared.discard();
-    expect(await member.identify()).toMatchObject({ charter: undefined });
+    expect(await member.charter()).toMatchObject({ charter: undefined });
     await connection.close();
   });
 });

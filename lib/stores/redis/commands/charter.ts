@@ -1,11 +1,11 @@
 import { RESERVED } from '../../../store/lock-store.js';
-import type { Charter } from '../../quorum/member.js';
+import type { Change, Report } from '../../quorum/member.js';
 import type { Redis } from 'ioredis';
 import type { Argument } from './command.js';
 import type { Deployment, Server } from '../connection/deployment.js';
 import { directCommand } from './direct-command.js';
 import { UnexpectedReply } from '../connection/redis-errors.js';
-import type { Script } from './script.js';
+import { charter as script } from './script.js';
 
 /** One on each node of a quorum, for all prefixes of services. No lock has this key; see LockKeys. */
 export const CHARTER_KEY = `${RESERVED}quorum`;
@@ -17,8 +17,8 @@ const command = (client: Redis, name: string) => {
 };
 
 /** Sends the whole script, so that it is one command: an application may switch the database of its client at any time. */
-export const onCharter = (server: Server, { source }: Script, args: readonly Argument[]): Promise<unknown> =>
-  server.send((client) => command(client, 'eval')(source, 1, CHARTER_KEY, ...args));
+export const onCharter = (server: Server, args: readonly Argument[]): Promise<unknown> =>
+  server.send((client) => command(client, 'eval')(script.source, 1, CHARTER_KEY, ...args));
 
 /** The servers of a deployment that are nodes of a quorum. A server that does not tell counts as none. */
 export async function charteredNodes(deployment: Deployment): Promise<readonly string[]> {
@@ -30,30 +30,51 @@ export async function charteredNodes(deployment: Deployment): Promise<readonly s
   return (await Promise.all(found)).flat();
 }
 
+/** The arguments of charter.lua. */
+export function charterArguments(change: Change | undefined): readonly Argument[] {
+  if (change === undefined) return ['', 0, 0, ''];
+  const { id, size, longest, names = '', allowed, run, quarantined, claim, known = [] } = change;
+  const fields = {
+    run,
+    quarantined,
+    allowed: allowed && Math.floor(allowed),
+    claim: claim && `${claim.run} ${String(Math.floor(claim.allowed))}`,
+  };
+  const given = Object.entries(fields).flatMap(([field, value]) =>
+    value === undefined ? [] : [field, value],
+  );
+  return [id, size, Math.ceil(longest), names, ...given, ...known.flatMap((each) => [`seen ${each}`, ''])];
+}
+
 /** What charter.lua returns. */
-export function charterReply(reply: unknown): { time: number; charter: Charter | undefined } {
+export function charterReply(reply: unknown): Report {
   if (!Array.isArray(reply) || reply.length % 2 !== 1) throw new UnexpectedReply(reply);
-  const [time, ...flat] = reply.map(String);
-  const fields = new Map<string, string>();
-  for (let n = 0; n < flat.length; n += 2) fields.set(flat[n] ?? '', flat[n + 1] ?? '');
+  const [date, ...flat] = reply.map(String);
   const number = (text: string | undefined, least: number): number => {
     const value = Number(text);
     if (!(value >= least)) throw new UnexpectedReply(reply);
     return value;
   };
+  const time = number(date, 1);
+  const fields = new Map<string, string>();
+  for (let n = 0; n < flat.length; n += 2) fields.set(flat[n] ?? '', flat[n + 1] ?? '');
   const id = fields.get('id');
-  const names = [...fields.keys()].flatMap((field) => (field.startsWith('nodes ') ? [field.slice(6)] : []));
-  const charter =
-    id === undefined
-      ? undefined
-      : {
-          id,
-          names,
-          size: number(fields.get('size'), 1),
-          longest: number(fields.get('longest'), 1),
-          allowed: number(fields.get('allowed') ?? '0', 0),
-          run: fields.get('run'),
-          quarantined: fields.get('quarantined'),
-        };
-  return { time: number(time, 1), charter };
+  if (id === undefined) return { time, charter: undefined };
+  const named = (word: string) =>
+    [...fields].flatMap(([field, value]) =>
+      field.startsWith(`${word} `) ? [[field.slice(word.length + 1), value] as const] : [],
+    );
+  const [run, allowed] = fields.get('claim')?.split(' ') ?? [];
+  const charter = {
+    id,
+    size: number(fields.get('size'), 1),
+    longest: number(fields.get('longest'), 1),
+    allowed: number(fields.get('allowed') ?? '0', 0),
+    names: named('nodes').map(([names]) => names),
+    run: fields.get('run'),
+    quarantined: fields.get('quarantined'),
+    claim: run === undefined ? undefined : { run, allowed: number(allowed, 1) },
+    known: new Map(named('seen').map(([seen, since]) => [seen, Math.max(0, time - number(since, 1))])),
+  };
+  return { time, charter };
 }

@@ -34,5 +34,3 @@ export const subscribers = script(sources.subscribers);
 export const note = script(sources.note);
 export const trial = script(sources.trial);
 export const charter = script(sources.charter);
-export const charterPropose = script(sources.charterPropose);
-export const charterWitness = script(sources.charterWitness);

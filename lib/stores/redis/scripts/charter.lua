@@ -1,36 +1,62 @@
--- Reads the charter of a node, or adds to it. Numbers only grow, and an id is never replaced.
+-- Reads the charter of a node, which is its memory of the quorum that it belongs to, or writes it; see docs/design/redlock.md.
+--
+-- Fields of the charter: id, size (number of nodes), longest and allowed (ms), run (the run with a vote), quarantined (a run that
+-- must not vote yet), claim ('<run> <longest lease>', by the first founder in that run), 'nodes <names>' for each list of names
+-- under which services know the nodes, 'seen <run>' (when this node first heard of that run of any node).
 --
 -- KEYS[1]  the charter
 -- ARGV[1]  id of the quorum; '' only reads
 -- ARGV[2]  number of nodes
--- ARGV[3]  longest lease, ms
--- ARGV[4]  longest lease that all nodes have acknowledged, ms
--- ARGV[5]  names of the nodes; '' if the charter must exist already
--- ARGV[6]  'run' or 'quarantined', the field that names the run; '' for none
--- ARGV[7]  the run
--- ARGV[8]  the proposal of a founder: nothing is added if the node has another proposal since; '' from any other process
+-- ARGV[3]  longest lease, ms, which only grows
+-- ARGV[4]  names of the nodes; '' if the charter must exist already
+-- ARGV[5]… field and value of further fields
 --
 -- Returns { the server's time in ms, field, value, field, value… }.
 
--- @include charter
+local charter = {}
+local flat = redis.call('HGETALL', KEYS[1])
+for n = 1, #flat, 2 do charter[flat[n]] = flat[n + 1] end
+local clock = redis.call('TIME')
+local time = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
-local id, size, longest, allowed, names, field, run, proposal = unpack(ARGV)
-local is_current = proposal == '' or charter.proposed == proposal
-local is_mine = charter.id == id and is_current
-if id ~= '' and not charter.id and names ~= '' and is_current and not is_proposed_otherwise(id .. ' ') then
+local function set(field, value)
+  if charter[field] == value then return end
+  charter[field] = value
+  redis.call('HSET', KEYS[1], field, value)
+end
+
+local id, size, longest, names = unpack(ARGV)
+if id ~= '' and not charter.id and names ~= '' then
   set('id', id)
   set('size', size)
-  is_mine = true
 end
-if is_mine then
+if id ~= '' and charter.id == id then
   if tonumber(longest) > tonumber(charter.longest or 0) then set('longest', longest) end
-  if tonumber(allowed) > tonumber(charter.allowed or 0) then set('allowed', allowed) end
-  if names ~= '' and not charter['nodes ' .. names] then set('nodes ' .. names, 1) end
-  if field ~= '' and charter[field] ~= run then set(field, run) end
+  if names ~= '' then set('nodes ' .. names, '1') end
+  local noted = {}
+  for n = 5, #ARGV, 2 do
+    local field, value = ARGV[n], ARGV[n + 1]
+    if string.sub(field, 1, 5) == 'seen ' then
+      value = charter[field] or string.format('%.0f', time)
+      noted[field] = true
+    elseif field == 'claim' and charter.claim then
+      -- The first claim in a run stays.
+      local run = string.match(value, '^%S+ ')
+      if string.sub(charter.claim, 1, #run) == run then value = charter.claim end
+    end
+    set(field, value)
+  end
+  -- Runs that got their vote long ago, or whose nodes have restarted again.
+  for field, value in pairs(charter) do
+    if next(noted) and not noted[field] and string.sub(field, 1, 5) == 'seen ' and time - value > 10 * charter.longest then
+      charter[field] = nil
+      redis.call('HDEL', KEYS[1], field)
+    end
+  end
 end
 local reply = { string.format('%.0f', time) }
-for name, value in pairs(charter) do
-  table.insert(reply, name)
+for field, value in pairs(charter) do
+  table.insert(reply, field)
   table.insert(reply, value)
 end
 return reply

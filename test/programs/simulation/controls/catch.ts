@@ -20,11 +20,9 @@ export interface Caught {
 }
 
 /** The plan of a mutant for one of its seeds. */
-export function planFor(
-  { faults, habits, loops, leaseTime, leaseTimes, longestCall, locks, duration = 3_000, strikes = 6 }: Mutant,
-  topology: Topology,
-  seed: number,
-): Plan {
+export function planFor(mutant: Mutant, topology: Topology, seed: number): Plan {
+  const { faults, habits, loops, leaseTime, leaseTimes, longestCall, longCallsFrom } = mutant;
+  const { locks, lasting, duration = 3_000, strikes = 6 } = mutant;
   const random = new Random(seed);
   const base = planOf(topology, seed);
   return {
@@ -35,10 +33,14 @@ export function planFor(
     leaseTime,
     leaseTimes,
     longestCall,
+    longCallsFrom,
     sets: undefined,
     habits,
     locks: locks ?? base.locks,
-    faults: faults.flatMap((kind) => faultsOf([kind], random, duration, strikes)),
+    faults: [
+      ...(lasting === undefined ? [] : faultsOf([lasting], random, 400, 1)),
+      ...faults.flatMap((kind) => faultsOf([kind], random, duration, strikes)),
+    ],
   };
 }
 

@@ -14,8 +14,11 @@ export interface Mutant {
   readonly leaseTime: number;
   readonly locks: readonly LockSpec[] | undefined;
   /** As in a plan. */
-  readonly leaseTimes?: readonly number[];
+  readonly leaseTimes?: readonly number[] | undefined;
   readonly longestCall?: number;
+  readonly longCallsFrom?: number;
+  /** A fault that strikes soon after the start, before the others. */
+  readonly lasting?: FaultKind;
   /** ms @default 3000 */
   readonly duration?: number;
   readonly strikes?: number;
@@ -121,8 +124,8 @@ const further: readonly Mutant[] = [
     patches: [
       {
         file: 'stores/quorum/charters.js',
-        find: 'if (left > 0)\n                return;',
-        replace: '',
+        find: 'const left = isNew ? 0 : quarantineFor(longest) - age;',
+        replace: 'const left = 0;',
       },
     ],
     faults: ['majority of a hold killed, restarted empty'],
@@ -137,18 +140,13 @@ const further: readonly Mutant[] = [
     patches: [
       {
         file: 'stores/quorum/charters.js',
-        find: 'if (!isInService && present.length === indexes.length &&',
-        replace: 'if (present.length === indexes.length &&',
+        find: 'const service = numbersOf(remembered === undefined ? present : [...present, remembered]);',
+        replace: 'const service = undefined;',
       },
       {
         file: 'stores/quorum/charters.js',
-        find: 'if (!(await member?.propose(',
-        replace: 'if (false && !(await member?.propose(',
-      },
-      {
-        file: 'stores/quorum/charters.js',
-        find: 'allowed: longest }), proposal }',
-        replace: 'allowed: longest }) }',
+        find: '(service === undefined && this.present(index) !== undefined)',
+        replace: 'false',
       },
     ],
   },
@@ -158,10 +156,32 @@ const further: readonly Mutant[] = [
     patches: [
       {
         file: 'stores/quorum/charters.js',
-        find: 'const left = quarantineFor(numbers.longest) - since;',
-        replace: 'const left = quarantineFor(this.quorum.leaseTime) - since;',
+        find: 'quarantineFor(longest) - age',
+        replace: 'quarantineFor(this.quorum.leaseTime) - age',
       },
     ],
+  },
+  {
+    ...mixed,
+    name: "raises with a majority's acknowledgement",
+    patches: [
+      {
+        file: 'stores/quorum/lease-limit.js',
+        find: 'if (this.missing.length === 0)',
+        replace: 'if (this.missing.length * 2 < members.length)',
+      },
+    ],
+    // The first process loses two nodes, takes long leases from the others, and these restart.
+    faults: ['bare majority of a hold killed, its holder out of reach'],
+    lasting: 'minority out of reach of the first process',
+    leaseTime: 1_000,
+    leaseTimes: undefined,
+    longCallsFrom: 500,
+    habits: { ...mixed.habits, fixedShare: 1, long: 1, shortest: 2_500, longest: 4_000 },
+    loops: 6,
+    strikes: 1,
+    duration: 4_000,
+    locks: ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => ({ name, kind: 'lock' })),
   },
   {
     name: 'multi-lock on a quorum waits for the wrong name',

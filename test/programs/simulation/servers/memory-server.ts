@@ -26,11 +26,8 @@ export type Method =
   | 'subscribe'
   | 'listen'
   | 'unsubscribe'
-  | 'identify'
+  | 'run'
   | 'charter.amend'
-  | 'charter.propose'
-  | 'charter.witness'
-  | 'charter.forget'
   | 'ping';
 
 export interface Request {
@@ -173,8 +170,8 @@ export class MemoryServer {
         return await Promise.all(store.renew(args[0] as Parameters<LockStore['renew']>[0]));
       case 'handOver':
         return await store.queues?.handOver?.(...(args as never as [never, never]));
-      case 'identify':
-        return { runId: this.run, time: actor.wall(), charter: this.charter?.charter };
+      case 'run':
+        return this.run;
       case 'subscribe':
       case 'listen': {
         await this.subscribe(pipe, method, args[0] as string, listener);

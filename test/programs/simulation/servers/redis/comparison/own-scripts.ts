@@ -115,15 +115,18 @@ const SCRIPTS: Readonly<Record<Exclude<keyof typeof scripts, 'Script' | 'scan'>,
   lane,
   charter: (maker) => {
     const ms = () => String(maker.random.between(0, 5_000));
-    const [id, names] = [word('', 'q1', 'q1', 'q2')(maker), word('', 'a b c', 'd e f')(maker)];
-    const run = [word('', 'run', 'quarantined')(maker), word('r1', 'r2')(maker)];
-    return made(['charter'], id, '3', ms(), ms(), names, ...run, word('', '', 'q1 9;')(maker));
+    const run = word('r1', 'r2', 'r3');
+    const fields = {
+      run: run(maker),
+      quarantined: run(maker),
+      allowed: ms(),
+      claim: `${run(maker)} ${ms()}`,
+      [`seen ${run(maker)}`]: '',
+    };
+    const given = Object.entries(fields).filter(() => maker.random.next() < 0.4);
+    const names = word('', 'a b c', 'd e f')(maker);
+    return made(['charter'], word('', 'q1', 'q1', 'q2')(maker), '3', ms(), names, ...given.flat());
   },
-  charterPropose: (maker) => {
-    const proposal = word('q1 9;', 'q1 99;', 'q2 9;')(maker);
-    return made(['charter'], proposal.slice(0, 2), word('r1', 'r2')(maker), proposal);
-  },
-  charterWitness: (maker) => made(['charter'], word('r1', 'r2', 'r3')(maker), word('0', '0', '1')(maker)),
   retire: (maker) => made(keysOf(lock(maker)), kept(maker), ''),
   transfer: (maker) => {
     const terms = [lease(maker), moment(maker), kept(maker), publishing(maker), channel(maker), ''];
