@@ -146,9 +146,11 @@ describe('list', () => {
     expect(a).toMatchObject({
       kind: 'lock',
       waiting: 5,
-      holders: [{ label: 'other:1', remaining: 1_000, fencingToken: 7 }],
+      holders: [{ label: 'other:1', fencingToken: 7 }],
     });
     expect(a?.holders[0]?.since).toBeGreaterThanOrEqual(500);
+    expect(a?.holders[0]?.remaining).toBeGreaterThan(0);
+    expect(a?.holders[0]?.remaining).toBeLessThanOrEqual(1_000);
     expect(a?.longestWait).toBeGreaterThanOrEqual(9_000);
     expect(a?.longestWait).toBeLessThan(60_000);
     expect(b).toMatchObject({ kind: 'fair', waiting: 2, holders: [{ fencingToken: 0 }] });

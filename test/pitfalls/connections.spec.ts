@@ -70,11 +70,7 @@ describe("Credentials that rotate on the application's client (pitfall 85)", () 
     const events: LockEvent[] = [];
     const locks = stage.service({ connection: client });
     locks.events$.subscribe((event) => events.push(event));
-    // The first wait opens the connection for messages.
-    const lease = await locks.acquire('order:1');
-    await locks.acquire('order:1', { waitTime: 50 }).catch(() => undefined);
-    await lease.release();
-    await until(async () => (await locks.health()).nodes[0]?.subscriber === true);
+    await stage.hearing(locks);
     return { client, locks, events };
   };
 

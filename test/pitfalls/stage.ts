@@ -97,6 +97,18 @@ export class Stage {
     return service;
   }
 
+  /** Resolves when the service receives messages, for which it has waited. */
+  async hearing(service: LockService): Promise<void> {
+    const held = await this.service().acquire('heard');
+    const leave = new AbortController();
+    const waiting = service.acquire('heard', { signal: leave.signal, waitTime: Infinity });
+    const left = waiting.catch(() => undefined);
+    await until(async () => (await service.health()).nodes[0]?.subscriber === true);
+    leave.abort();
+    await left;
+    await held.release();
+  }
+
   async proxy(port = this.server.port): Promise<TcpProxy> {
     const proxy = await TcpProxy.start(port);
     this.others.add(proxy);

@@ -6,7 +6,7 @@ import { createConnection } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import { AbstractConnector, type RedisOptions } from 'ioredis';
-import { Stage, until } from '../stage.js';
+import { Stage } from '../stage.js';
 
 const stage = Stage.set();
 
@@ -76,10 +76,7 @@ describe('An idle connection that was dropped without a word (pitfall 86)', () =
   it('is no fault of the messages: health is up although their connection is replaced together with it', async () => {
     const proxy = await stage.proxy();
     const locks = stage.service({ connection: proxy.url });
-    const held = await stage.service().acquire('order:7');
-    await locks.acquire('order:7', { waitTime: 50 }).catch(() => undefined);
-    await held.release();
-    await until(async () => (await locks.health()).nodes[0]?.subscriber === true);
+    await stage.hearing(locks);
     await sleep(500);
     proxy.forgetConnections();
     expect(await locks.health()).toMatchObject({ status: 'up', nodes: [{ subscriber: true }] });
