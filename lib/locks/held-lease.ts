@@ -57,6 +57,11 @@ export class LeaseShare {
     return this.releasing === undefined && this.hold.held;
   }
 
+  /** The caller of `acquire` has it. */
+  get isByHand(): boolean {
+    return this.given !== undefined || this.isWatched;
+  }
+
   heldFor(): number {
     return (this.endedAt ?? this.hold.lostAt ?? now()) - this.since;
   }

@@ -237,10 +237,11 @@ export class Hold implements TenureUser, ScopedHold {
    * @param at now
    */
   leave(lease: LeaseShare, at: number): Promise<void> {
-    const isShared = lease === this.leases[0];
+    // Those that are acquired by hand in one scope may be released in any order.
+    const isEntered = lease === this.leases[0] && !lease.isByHand;
     this.depart(lease, at);
     if (this.count > 0) {
-      if (isShared) watchOutliving(this, lease, [...this.leases]);
+      if (isEntered) watchOutliving(this, lease, [...this.leases]);
       this.shorten();
       this.client.onLeft?.();
       return Promise.resolve();

@@ -59,9 +59,9 @@ function reportOutliving(
     message:
       `The lock "${inQuotes(name)}" is still held by a call that has entered it again, ${described(label, at)}, after the end of ` +
       `the call that it shares the lock with, ${described(outerLabel, outerAt)}. A nested call that is waited for ends ` +
-      'first: a shared queue, pool or batch may have started the work of another request in the async context of the holder, ' +
-      'so that two were inside at once. Add the task as AsyncResource.bind(task) of node:async_hooks, or acquire the lock with ' +
-      'reentrant: false',
+      'first. Either nothing waits for this one, as after Promise.race, a Promise.all that has failed, or a forgotten await. Or a ' +
+      'shared queue, pool or batch has started the work of another request in the async context of the holder, so that two were ' +
+      'inside at once: add the task as AsyncResource.bind(task) of node:async_hooks, or acquire the lock with reentrant: false',
   });
 }
 

@@ -275,8 +275,8 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
    *
    * From the call on, callers get no lock, and those that wait are refused. Code that runs under a lock still gets further
    * ones. A lock whose callback runs (`using`, a decorator, `once`, the term of an election) is not released under the work:
-   * it is renewed until the callback ends, for `leaseTime` of the module at most, and is then left to its own end in the
-   * store. Other leases are released at once. Resolves when the last lock is back and the connections that this service
+   * it is renewed until the callback ends, for `leaseTime` of the module (of the lock, if that is longer) at most, and is then
+   * left to its own end in the store. Other leases are released at once. Resolves when the last lock is back and the connections that this service
    * opened are closed; under a lock of this service at once, because the end waits for that code. May be called again.
    */
   async close(): Promise<void> {

@@ -188,6 +188,81 @@ it('a LockModule that is loaded lazily hears of the shutdown (pitfall 87)', asyn
   await expect(service.acquire('late')).rejects.toMatchObject({ code: 'LOCK_CLOSED' });
 });
 
+it('a LockModule that is loaded lazily after the last hook is refused: nothing would ever end it', async () => {
+  const app = await Test.createTestingModule({ imports: locks() }).compile();
+  await app.init();
+  const lazy = app.get(LazyModuleLoader);
+  await app.close();
+  const late = {
+    module: LockFeature,
+    imports: [LockModule.forRoot({ store, name: 'late', isGlobal: false })],
+  };
+  await expect(lazy.load(() => late)).rejects.toMatchObject({ code: 'LOCK_CLOSED' });
+});
+
+it('the lock of work for which a hook has waited inside of its callback is back when the application has ended', async () => {
+  class RemoteStore extends MemoryLockStore {
+    override async release(request: Parameters<MemoryLockStore['release']>[0]) {
+      await pass(5);
+      return await super.release(request);
+    }
+  }
+  store = new RemoteStore();
+  const [begun, gate] = [deferred(), deferred()];
+  @Injectable()
+  class Job implements OnApplicationShutdown {
+    private running: Promise<unknown> | undefined;
+
+    @DistributedLock('job')
+    async run(): Promise<void> {
+      begun.resolve();
+      this.running = gate.promise;
+      await this.running;
+      // As wrappers around the work add steps.
+      for (let steps = 0; steps < 20; steps++) await Promise.resolve();
+    }
+
+    async onApplicationShutdown(): Promise<void> {
+      gate.resolve();
+      await this.running;
+    }
+  }
+  const app = await Test.createTestingModule({ imports: locks(), providers: [Job] }).compile();
+  await app.init();
+  const job = app.get(Job).run();
+  await begun.promise;
+  await app.close();
+  expect(await store.inspect('job')).toBeNull();
+  await job;
+});
+
+it.each([
+  ['fixed', { leaseTime: 6_000 }],
+  ['renewed', { leaseTime: 6_000, renew: true }],
+])(
+  'work under a %s lease that is longer than those of the module keeps its lock until its end',
+  async (_, options) => {
+    const app = await Test.createTestingModule({
+      imports: [LockModule.forRoot({ store, leaseTime: 2_000 })],
+    }).compile();
+    await app.init();
+    const [begun, gate] = [deferred(), deferred()];
+    const service = app.get(LockService);
+    const job = service.using('job', options, async (lease) => {
+      begun.resolve();
+      await gate.promise;
+      return lease.held;
+    });
+    await begun.promise;
+    await app.close();
+    await pass(3_500);
+    gate.resolve();
+    expect(await job).toBe(true);
+    await service.close();
+    expect(await store.inspect('job')).toBeNull();
+  },
+);
+
 it('a lock whose callback closes the application is kept, and the application does not wait for it', async () => {
   const app = await Test.createTestingModule({ imports: locks() }).compile();
   await app.init();

@@ -151,6 +151,21 @@ it('tells nothing of calls that are nested (pitfall 77)', async () => {
   expect(events.map(({ type }) => type)).not.toContain('outlived');
 });
 
+it('tells nothing of leases by hand in one scope, which end in any order (pitfall 77)', async () => {
+  const locks = stage.service();
+  const events: LockEvent[] = [];
+  locks.events$.subscribe((event) => events.push(event));
+  await locks.runInScope(async () => {
+    const leases = [await locks.acquire('a'), await locks.acquire('a')];
+    await leases[0]?.release();
+    const [both, one] = [await locks.acquire(['a', 'b']), await locks.acquire('b')];
+    await both.release();
+    await sleep(10);
+    await Promise.all([leases[1]?.release(), one.release()]);
+  });
+  expect(events.map(({ type }) => type)).not.toContain('outlived');
+});
+
 it('knows no deadlock with the work of another request that is bound to its own context (pitfall 77)', async () => {
   const locks = stage.service();
   const events: LockEvent[] = [];

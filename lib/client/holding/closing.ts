@@ -18,11 +18,15 @@ export interface Closing {
 /**
  * Closes clients together, because work under a lock of one client may need a lock of another. Only work under a lock
  * still gets locks. All locks without a running callback are released at once. The others are renewed until their
- * callbacks end, for one lease time at most, and then stay in the store until their leases end: no lock is released
- * under running work. The stores are closed when no callback needs a lock.
+ * callbacks end, for the longest of their lease times and those of the clients at most, and then stay in the store until their
+ * leases end: no lock is released under running work. The stores are closed when no callback needs a lock.
  */
 export function closeTogether(clients: readonly LockClient[], setTimer: typeof timerAt): Closing {
-  const until = now() + Math.max(0, ...clients.map(({ options }) => options.leaseTime));
+  let longest = 0;
+  for (const { options, tenures } of clients)
+    for (const { leaseTime } of [options, ...tenures.all.map(({ terms }) => terms)])
+      longest = Math.max(longest, leaseTime);
+  const until = now() + longest;
   const releases: Promise<void>[] = [];
   const releaseAll = (): boolean => {
     for (const client of clients) releases.push(releaseUnused(client));

@@ -1,7 +1,8 @@
 import { ModulesContainer } from '../core-tokens.js';
 import { closeTogether } from '../../client/holding/closing.js';
 import { idleTimerAt, now, timerAt } from '../../client/holding/deadline.js';
-import { clearTimer } from '../../runtime/runtime.js';
+import { LockClosedError } from '../../api/errors.js';
+import { clearTimer, sleep } from '../../runtime/runtime.js';
 import type { LockService } from '../../module/lock-service.js';
 import { stateOf } from '../../module/service-state.js';
 
@@ -20,6 +21,7 @@ const ofApplications: OfApplications = (shared[SERVICES] ??= new WeakMap());
  *
  * The module of Nest that provides ModulesContainer is the first one of each application and is global, so Nest calls its
  * hooks at last. Nest knows it from the boot on, and calls no hook of a module that is loaded lazily.
+ * @throws LockClosedError for a module that is loaded lazily after the last hook: nothing would ever end its service
  */
 export function endAfterLastHook(service: LockService, modules: ModulesContainer): void {
   const state = stateOf(service);
@@ -27,6 +29,10 @@ export function endAfterLastHook(service: LockService, modules: ModulesContainer
   state.closesLast = true;
   const services = ofApplications.get(modules);
   if (services !== undefined) {
+    if (Object.isFrozen(services)) {
+      void service.close().catch(() => undefined);
+      throw new LockClosedError();
+    }
     services.push(service);
     return;
   }
@@ -57,6 +63,10 @@ const lastHooks = (services: readonly LockService[]) => {
       clearTimer(timer);
     },
     onApplicationShutdown: async (): Promise<void> => {
+      Object.freeze(services);
+      // A hook may have waited for work inside of a callback, which then has still to end and to give its lock back.
+      await sleep(0);
+
       const open = states().filter(({ closing }) => closing === undefined);
       const { released, closed, isInUse } = closeTogether(
         open.map(({ client }) => client),
