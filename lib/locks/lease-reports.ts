@@ -1,38 +1,21 @@
-import { type Captured, siteOf } from '../client/scope/call-site.js';
-import type { LockClient } from '../client/lock-client.js';
+import { siteOf } from '../client/scope/call-site.js';
 import { afterInput } from '../runtime/runtime.js';
 import { inQuotes } from '../runtime/text.js';
+import type { LeaseShare } from './held-lease.js';
+import type { Hold } from './hold.js';
 
 // An event, and one warning per label, about a lease that outlives the lease it has entered, or that its caller has
 // dropped.
 
-interface ReportedHold {
-  readonly name: string;
-  readonly owner: string;
-  readonly client: LockClient;
-}
-
-interface ReportedLease {
-  readonly label: string;
-  readonly held: boolean;
-  /** The place of the call, if captured. */
-  readonly site: Captured | undefined;
-  heldFor(): number;
-}
-
 /** Leases that have been reported once. */
-const reported = new WeakSet<ReportedLease>();
+const reported = new WeakSet<LeaseShare>();
 
 /**
  * Reports leases that outlive the lease they have entered. Leases that end in the same turn of the event loop count as
  * nested: they belong to streams that are unsubscribed together.
  * @param entered the remaining leases
  */
-export function watchOutliving(
-  hold: ReportedHold,
-  outer: ReportedLease,
-  entered: readonly ReportedLease[],
-): void {
+export function watchOutliving(hold: Hold, outer: LeaseShare, entered: readonly LeaseShare[]): void {
   afterInput(() => {
     for (const lease of entered) {
       if (!lease.held || reported.has(lease)) continue;
@@ -43,9 +26,9 @@ export function watchOutliving(
 }
 
 function reportOutliving(
-  { client, name, owner }: ReportedHold,
-  { label, site }: ReportedLease,
-  outer: ReportedLease,
+  { client, name, owner }: Hold,
+  { label, site }: LeaseShare,
+  outer: LeaseShare,
 ): void {
   const { events, capturedCalls } = client;
   if (!events.observed && !capturedCalls.mayBeNews(OUTLIVED, label)) return;
@@ -66,7 +49,7 @@ function reportOutliving(
 }
 
 /** Reports a renewed lease that no code can release any more. */
-export function reportAbandoned({ client, name, owner }: ReportedHold, lease: ReportedLease): void {
+export function reportAbandoned({ client, name, owner }: Hold, lease: LeaseShare): void {
   const { label } = lease;
   const at = siteOf(lease.site);
   client.events.next({ type: 'abandoned', name, label, owner, heldFor: lease.heldFor(), at });

@@ -1,18 +1,12 @@
 import { clearTimer } from '../runtime/runtime.js';
 import { idleTimerAt, now } from '../client/holding/deadline.js';
-import type { LockClient } from '../client/lock-client.js';
-
-interface AwaitedLock {
-  readonly name: string;
-  readonly client: LockClient;
-  readonly members: readonly Pick<AwaitedLock, 'name' | 'client'>[];
-}
+import type { ScopedLock } from './scoped-lock.js';
 
 /**
  * Reports a caller that waits longer than `longWaitTime`.
  * @returns a function that ends the watch
  */
-export function watchLongWait(lock: AwaitedLock, label: string): () => void {
+export function watchLongWait(lock: ScopedLock, label: string): () => void {
   const { client, name } = lock;
   const askedAt = now();
   let over = false;

@@ -1,9 +1,9 @@
 import { callSite } from '../client/scope/call-site.js';
-import type { LockClient } from '../client/lock-client.js';
 import { lockOrder } from '../client/scope/order-graph.js';
 import type { ScopedHold } from '../client/scope/scope.js';
 import { LockConfigError } from '../api/errors.js';
 import { describeConflict } from '../api/lock-order.js';
+import type { StoreLock } from './store-lock.js';
 
 /** The label of all locks for work that runs once per period. */
 export const ONCE = 'once';
@@ -15,12 +15,6 @@ export const ONCE = 'once';
 export const orderGroup = (name: string, label: string | undefined): string =>
   label === undefined || label === ONCE ? name : label;
 
-/** A lock that is requested under others. */
-export interface OrderedLock {
-  readonly name: string;
-  readonly client: LockClient;
-}
-
 /**
  * Checks the order in which a caller takes locks, before it waits. Each pair of groups is checked once; for a known
  * pair, this costs one look-up and no allocation.
@@ -28,7 +22,7 @@ export interface OrderedLock {
  */
 export function checkOrder(
   around: readonly ScopedHold[],
-  locks: readonly OrderedLock[],
+  locks: readonly StoreLock[],
   label: string | undefined,
 ): void {
   for (const lock of locks) {
@@ -41,7 +35,7 @@ export function checkOrder(
   }
 }
 
-function added(hold: ScopedHold, { name, client }: OrderedLock, group: string): void {
+function added(hold: ScopedHold, { name, client }: StoreLock, group: string): void {
   // A full graph finds nothing new, and each call would pay for its stack.
   if (lockOrder.isFull) return;
   const held = { client: hold.clientId, group: hold.group };

@@ -1,7 +1,7 @@
 import { refusalOfHandedOut } from '../client/holding/late-result.js';
 import type { LockClient } from '../client/lock-client.js';
 import { currentScope, owningScope, runInScope, Scope } from '../client/scope/scope.js';
-import { NestedCall } from '../client/deadlock/nested-call.js';
+import { type NestedCall, WaitOfCall } from '../client/deadlock/nested-call.js';
 import { AcquisitionTrace, areAcquisitionsTraced } from '../client/tracing.js';
 import {
   ACQUIRE_OPTIONS,
@@ -10,7 +10,7 @@ import {
   resolveAcquireOptions,
 } from '../client/validation.js';
 import type { Busy } from '../client/waiting/waiting.js';
-import { LockConfigError, type LockUnavailableError } from '../api/errors.js';
+import { LockConfigError } from '../api/errors.js';
 import type { AcquireOptions, ReasonOptions, UsingOptions } from '../api/options.js';
 import { random, sleep } from '../runtime/runtime.js';
 import { type AcquireCall, callOf } from './call.js';
@@ -19,6 +19,7 @@ import { watchLongWait } from './long-wait.js';
 import { checkOrder } from './order.js';
 import type { OwnLease } from './own-lease.js';
 import { knownHolder, refuse, tellOfTimeout } from './multi/refusal.js';
+import type { StoreLock } from './store-lock.js';
 
 type Callback<T> = (lease: Lease) => T | Promise<T>;
 
@@ -34,16 +35,6 @@ const UNDECIDED_PAUSE = 10;
 
 /** Captured frames of a caller's stack. The frames of this package come first, and a decorator adds most. */
 const FRAMES = { acquire: 4, tryAcquire: 4, using: 12 } as const;
-
-/** A lock of a single name. */
-interface LockOfName {
-  readonly name: string;
-  readonly client: LockClient;
-  /** The hold of the call's scope that the call shares. */
-  findHold(call: AcquireCall): { readonly held: boolean } | undefined;
-  /** The reason to refuse a call before any command. Undefined if there is none, or if the call re-enters. */
-  refusal(call: AcquireCall): Busy | LockUnavailableError | undefined;
-}
 
 /** The common part of all locks: defaults, scopes, and the callback form. */
 export abstract class ScopedLock implements Lock {
@@ -65,7 +56,7 @@ export abstract class ScopedLock implements Lock {
   abstract acquireLease(call: AcquireCall): Promise<OwnLease | Busy>;
 
   /** The single-name locks that it consists of: itself, or the members of a multi-lock. */
-  abstract readonly members: readonly LockOfName[];
+  abstract readonly members: readonly StoreLock[];
 
   /** The number of leases of the scope. */
   abstract countHolds(scope: Scope | undefined): number;
@@ -178,7 +169,9 @@ export abstract class ScopedLock implements Lock {
       checkOrder(around, fresh, call.label);
     }
     if (deadlock === 'off') return call;
-    return { ...call, nested: new NestedCall(client, inside, this.groupOf(call)) };
+    const label = this.groupOf(call);
+    const nested: NestedCall = (begun) => new WaitOfCall(client, inside, label, begun);
+    return { ...call, nested };
   }
 
   private enter(call: AcquireCall): Promise<OwnLease | Busy> {

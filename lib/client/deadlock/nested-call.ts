@@ -1,30 +1,14 @@
 import type { DeadlockStep } from '../../api/deadlock.js';
-import type { LockEvent } from '../../api/events.js';
 import { clearTimer, wallTime } from '../../runtime/runtime.js';
 import { inQuotes } from '../../runtime/text.js';
-import type { LockStore, QueueTerms, StoredLock } from '../../store/lock-store.js';
+import type { QueueTerms, StoredLock } from '../../store/lock-store.js';
 import { idleTimerAt, now } from '../holding/deadline.js';
 import type { Scope, ScopedHold } from '../scope/scope.js';
-import type { DeadlockDetector } from './deadlock-detector.js';
+import type { LockClient } from '../lock-client.js';
 import type { NestedWait } from './nested-wait.js';
 
 /** Wait, ms, after which a call that has no wait limit and waits for a lock of its own scope causes a warning. */
 const LONG_FOR_ITSELF = 10_000;
-
-export interface NestedCallClient {
-  readonly id: string;
-  readonly store: Pick<LockStore, 'inspect'>;
-  readonly options: { readonly label: string; readonly deadlock: 'break' | 'report' | 'off' };
-  readonly events: { next(event: LockEvent): void };
-  readonly deadlocks: DeadlockDetector;
-  readonly callers: {
-    /** The last known owner of a lock that callers of this process wait for. */
-    inTheWay(name: string): string | undefined;
-  };
-  readonly capturedCalls: { isNews(code: string, label: string, site: undefined): boolean };
-  isOfThisProcess(owner: string): boolean;
-  warn(warning: { readonly code: string; readonly message: string }): void;
-}
 
 /** A wait, described by its waiter. */
 interface BegunWait {
@@ -37,18 +21,8 @@ interface BegunWait {
   readonly end: (cycle: readonly DeadlockStep[]) => void;
 }
 
-/** A call for a lock under other locks. It makes one wait for each lock that it waits for. */
-export class NestedCall {
-  constructor(
-    private readonly client: NestedCallClient,
-    private readonly inside: Scope,
-    private readonly label: string,
-  ) {}
-
-  waits(begun: BegunWait): WaitOfCall {
-    return new WaitOfCall(this.client, this.inside, this.label, begun);
-  }
-}
+/** Begins a wait of a call for a lock under other locks: one for each lock that the call waits for. */
+export type NestedCall = (begun: BegunWait) => Pick<WaitOfCall, 'over'>;
 
 let sequence = 0;
 
@@ -60,7 +34,7 @@ export class WaitOfCall implements NestedWait {
   private readonly timer: NodeJS.Timeout | undefined;
 
   constructor(
-    private readonly client: NestedCallClient,
+    private readonly client: LockClient,
     private readonly inside: Scope,
     readonly label: string,
     private readonly begun: BegunWait,

@@ -3,7 +3,7 @@ import { timeSuspended } from '../../runtime/clock.js';
 import { clearTimer } from '../../runtime/runtime.js';
 import { LastEntries } from '../last-entries.js';
 import { now, type timerAt } from './deadline.js';
-import type { Messages } from '../waiting/message-subscription.js';
+import type { MessageSubscription } from '../waiting/message-subscription.js';
 import type { Tenure } from './tenure.js';
 import type { Tenures } from './tenures.js';
 
@@ -39,7 +39,7 @@ export class HoldWatch {
 
   constructor(
     private readonly tenures: Pick<Tenures, 'all' | 'oldestGrant' | 'isEmpty'>,
-    private readonly messages: Messages,
+    private readonly messages: Pick<MessageSubscription<never>, 'isSubscribed' | 'subscribe'>,
     /** Asks the store about tenures, and ends those that are gone. */
     private readonly ask: (tenures: readonly Tenure[]) => readonly Promise<void>[],
     /** Called after a suspension of the machine, which has delayed all timers. */

@@ -1,6 +1,6 @@
 import { isLockUnavailableError } from '../../api/error-guards.js';
 import type { LeaseLimit } from '../../store/lock-store.js';
-import { now, timerAt } from './deadline.js';
+import { now, pauseFor } from './deadline.js';
 import { backoff } from '../waiting/waiting.js';
 
 /** The hold time that a call must get, and the hold time that it would like. */
@@ -48,7 +48,7 @@ export class LeaseBounds {
       if (this.isClosed()) return;
       if (refusal !== undefined && (now() + pause >= until || !isLockUnavailableError(refusal)))
         throw refusal;
-      await new Promise<void>((resolve) => timerAt(now() + pause, resolve));
+      await pauseFor(pause);
     }
   }
 }

@@ -118,7 +118,9 @@ export abstract class Acquisition {
   protected abstract whileBusy(sent: Sent, refusal: Refusal): number;
 
   /** The release that answers a message after the end of the acquisition. */
-  protected abstract departed(): ReleaseRequest | undefined;
+  protected departed(): ReleaseRequest | undefined {
+    return undefined;
+  }
 
   protected async prepare(after: number): Promise<void> {
     if (after > 0) await this.alarm.sleepUntil(now() + after);

@@ -1,8 +1,9 @@
 import { LockAbortedError } from '../../api/errors.js';
+import { isLockUnavailableError } from '../../api/error-guards.js';
 import { clearTimer } from '../../runtime/runtime.js';
-import { idleTimerAt, now } from '../holding/deadline.js';
+import { idleTimerAt, now, pauseFor } from '../holding/deadline.js';
 import { onAbort } from './on-abort.js';
-import { GRACE, unanswered } from './waiting.js';
+import { backoff, GRACE, unanswered } from './waiting.js';
 
 interface Bounds {
   /** On the monotonic clock. The wait lasts at least for GRACE. */
@@ -48,3 +49,20 @@ export const untilGivenBack = (released: Promise<unknown>, bounds: Bounds): Prom
   answerWithin(released, '', bounds).then(done, done);
 
 const done = (): void => undefined;
+
+/**
+ * Asks the store again after each lost answer.
+ * @param ask may throw another error, which ends the questions
+ * @param until the moment after which no further question begins, on the monotonic clock
+ */
+export async function untilAnswered<T>(ask: () => Promise<T>, until = Infinity): Promise<T> {
+  for (let failures = 0; ; failures++) {
+    const pause = backoff(failures);
+    try {
+      return await ask();
+    } catch (error) {
+      if (!isLockUnavailableError(error) || error.permanent || now() + pause >= until) throw error;
+    }
+    await pauseFor(pause);
+  }
+}

@@ -42,9 +42,4 @@ export class AskAndListen extends Acquisition {
     if (this.doubtful) this.giveUp();
     return super.failed(askedAt, error, failures);
   }
-
-  /** The store sends no messages to its owners. */
-  protected departed(): undefined {
-    return undefined;
-  }
 }

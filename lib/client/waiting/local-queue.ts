@@ -193,7 +193,7 @@ export class LocalQueue extends LocalTurns {
       this.acquisition?.lookAgain();
     };
     this.releases ??= new ReleaseListener(this.client.store, this.name, onRelease, doubt);
-    return this.releases.open();
+    return this.releases.subscribe();
   }
 
   /** Called when the store leaves the lock to other owners for a moment. */
@@ -210,7 +210,7 @@ export class LocalQueue extends LocalTurns {
   }
 
   private get isSubscribed(): boolean {
-    return this.releases?.isActive === true;
+    return this.releases?.isSubscribed === true;
   }
 
   /** Whether a message announces this process's turn after a hold of another process. */

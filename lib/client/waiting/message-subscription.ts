@@ -1,21 +1,11 @@
 import type { Subscription } from '../../store/lock-store.js';
 
-/** A subscription to messages of the store, for waiters and holders. */
-export interface Messages {
-  /** Whether no subscription has been tried. */
-  readonly untried: boolean;
-  /** Whether the subscription is certainly active. A waiter in a store queue needs that. */
-  readonly isSubscribed: boolean;
-  /** @returns whether the subscription is active now */
-  subscribe(): Promise<boolean>;
-}
-
 /**
  * A subscription to messages of the store. A client has one for messages about its entries and holds. A local queue has
  * one for the releases of its lock if no store queue hands the lock over: on a store without queues, or behind a hold
  * of another library.
  */
-export class MessageSubscription<M> implements Messages {
+export class MessageSubscription<M> {
   private subscription: Subscription | undefined;
   private opening: Promise<boolean> | undefined;
   /** Whether the last attempt failed. */
@@ -30,14 +20,17 @@ export class MessageSubscription<M> implements Messages {
     private readonly onSubscribed: () => void,
   ) {}
 
+  /** Whether no subscription has been tried. */
   get untried(): boolean {
     return this.subscription === undefined && !this.hasFailed;
   }
 
+  /** Whether the subscription is certainly active. A waiter in a store queue needs that. */
   get isSubscribed(): boolean {
     return this.subscription?.active === true;
   }
 
+  /** @returns whether the subscription is active now */
   async subscribe(): Promise<boolean> {
     this.closed = false;
     if (this.isSubscribed) return true;

@@ -116,7 +116,7 @@ export class QueueWait extends Acquisition {
   }
 
   /** After a failover, the new primary may not know that the owner has left, and grant the lock to it. */
-  protected departed(): ReleaseRequest {
+  protected override departed(): ReleaseRequest {
     return this.releaseRequest;
   }
 

@@ -7,8 +7,7 @@ import { MessageSubscription } from './message-subscription.js';
  * The subscription of a local queue to the releases of its lock, while no store queue hands the lock over: on a store
  * without queues, or behind a hold of another library.
  */
-export class ReleaseListener {
-  private readonly subscription: MessageSubscription<void>;
+export class ReleaseListener extends MessageSubscription<void> {
   /** The last moment at which a hold required the subscription. */
   private neededAt = -Infinity;
 
@@ -22,21 +21,12 @@ export class ReleaseListener {
     onRelease: () => void,
     onSubscribed: () => void,
   ) {
-    this.subscription = new MessageSubscription(
-      (onMessage) => store.subscribeToReleases(name, onMessage),
-      onRelease,
-      onSubscribed,
-    );
+    super((onMessage) => store.subscribeToReleases(name, onMessage), onRelease, onSubscribed);
   }
 
-  get isActive(): boolean {
-    return this.subscription.isSubscribed;
-  }
-
-  /** @returns whether the subscription is active now */
-  open(): Promise<boolean> {
+  override subscribe(): Promise<boolean> {
     this.neededAt = now();
-    return this.subscription.subscribe();
+    return super.subscribe();
   }
 
   /**
@@ -45,11 +35,7 @@ export class ReleaseListener {
    * would leave the lock to each other for ever.
    */
   keepWhileNeeded(): void {
-    if (now() - this.neededAt < CLAIM) void this.subscription.subscribe();
+    if (now() - this.neededAt < CLAIM) void super.subscribe();
     else this.close();
-  }
-
-  close(): void {
-    this.subscription.close();
   }
 }

@@ -1,5 +1,4 @@
 import { LockClosedError } from '../../api/errors.js';
-import { isLockUnavailableError } from '../../api/error-guards.js';
 import type {
   LockStore,
   QueueTerms,
@@ -7,11 +6,11 @@ import type {
   TransferReply,
   TransferRequest,
 } from '../../store/lock-store.js';
-import { answerWithin } from './answer-within.js';
+import { answerWithin, untilAnswered } from './answer-within.js';
 import { deadlineOf, now } from '../holding/deadline.js';
 import type { Tenure } from '../holding/tenure.js';
 import type { LockClient } from '../lock-client.js';
-import { asError, backoff, isRefusal, tooLate, type WaitRequest } from './waiting.js';
+import { asError, isRefusal, tooLate, type WaitRequest } from './waiting.js';
 
 /** The result of a transfer. */
 export type Transferred = TransferReply & {
@@ -121,27 +120,32 @@ export class Transfers {
    * @throws LockUnavailableError if the store did not answer by then; the transfer is revoked
    */
   private async pass(request: TransferRequest, until: number, keepUntil: number): Promise<Transferred> {
-    let isDoubtful = false;
-    for (let failures = 0; ; failures++) {
+    const { client, transfer } = this;
+    const { name, leaseTime } = request;
+    let isDoubtful = false as boolean;
+    const assertOpen = () => {
+      if (client.isClosed) throw new LockClosedError(name);
+    };
+    const ask = async (): Promise<Transferred> => {
+      assertOpen();
       const askedAt = now();
-      const answer = await this.ask(request, askedAt, until);
-      if (!(answer instanceof Error)) {
-        if (!answer.granted && isDoubtful) this.takeBack(request, keepUntil);
-        return { ...answer, askedAt, isDoubtful };
+      try {
+        const reply = await answerWithin(transfer(request), name, { until });
+        if (reply.granted && now() >= deadlineOf(askedAt, leaseTime)) throw tooLate(name);
+        return { ...reply, askedAt, isDoubtful };
+      } catch (thrown) {
+        const error = asError(thrown);
+        isDoubtful ||= !isRefusal(error);
+        assertOpen();
+        throw error;
       }
-      isDoubtful ||= !isRefusal(answer);
-      const pause = backoff(failures);
-      if (!isLockUnavailableError(answer) || answer.permanent || now() + pause >= until) {
-        if (isDoubtful) this.takeBack(request, keepUntil);
-        throw answer;
-      }
-      if (!this.client.isClosed)
-        await new Promise<void>((resolve) => this.client.setTimer(now() + pause, resolve));
-      if (this.client.isClosed) {
-        this.takeBack(request, keepUntil);
-        throw new LockClosedError(request.name);
-      }
-    }
+    };
+    const passed = await untilAnswered(ask, until).catch((error: unknown) => {
+      if (isDoubtful) this.takeBack(request, keepUntil);
+      throw error;
+    });
+    if (!passed.granted && isDoubtful) this.takeBack(request, keepUntil);
+    return passed;
   }
 
   /** Releases one of the two owners of a transfer, repeatedly, because the transfer may arrive after a release. */
@@ -154,19 +158,5 @@ export class Transfers {
     const keepFor = Math.ceil(keepUntil - now());
     const release = { name, owner: next, leaseTime, queue, keepFor: keepFor > 0 ? keepFor : undefined };
     this.giveUp(release, now() + leaseTime);
-  }
-
-  private async ask(
-    request: TransferRequest,
-    askedAt: number,
-    until: number,
-  ): Promise<TransferReply | Error> {
-    try {
-      const reply = await answerWithin(this.transfer(request), request.name, { until });
-      const isLate = reply.granted && now() >= deadlineOf(askedAt, request.leaseTime);
-      return isLate ? tooLate(request.name) : reply;
-    } catch (error) {
-      return asError(error);
-    }
   }
 }

@@ -26,7 +26,7 @@ export class Waiter {
     const { signal, waitTime, trace, nested } = request;
     this.impatient = waitTime === 0;
     this.before = trace && { attempts: queue.attempts, commands: queue.commands };
-    this.nested = nested?.waits({
+    this.nested = nested?.({
       name: queue.name,
       queue: queue.terms.queue,
       begunAt: this.arrivedAt,

@@ -1,16 +1,15 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Observable } from 'rxjs';
-import type { LockClient } from '../../client/lock-client.js';
 import { callersScope, currentScope, runInScope, runOutsideScopes, Scope } from '../../client/scope/scope.js';
 import { signalOf } from '../../client/validation.js';
 import { LockClosedError, LockConfigError } from '../../api/errors.js';
 import type { AnswerOptions } from '../../api/options.js';
-import { isKept, type LockState } from '../../api/lock-state.js';
+import { isKept } from '../../api/lock-state.js';
 import { inQuotes } from '../../runtime/text.js';
 import type { Election, Term } from '../../api/election.js';
 import { ElectionRun } from './election-run.js';
+import type { Elections } from './elections.js';
 import { type HeldTerm, resigned } from './held-term.js';
-import type { LeaderNews } from './leader-news.js';
 
 /** The term for calls that belong to it but run outside its callback. */
 const termOfCall = new AsyncLocalStorage<HeldTerm>();
@@ -18,15 +17,6 @@ const termOfCall = new AsyncLocalStorage<HeldTerm>();
 interface CallOfTerm<T> {
   readonly result: T;
   readonly end: () => void;
-}
-
-/** The state that all candidates of one service share. */
-export interface SharedElections {
-  readonly client: LockClient;
-  readonly runs: Map<string, ElectionRun>;
-  readonly news: LeaderNews;
-  readonly isClosed: boolean;
-  readonly inspect: (name: string) => Promise<LockState | null>;
 }
 
 /** The election of one name, as the code of this process uses it. */
@@ -37,7 +27,7 @@ export class Candidate implements Election {
 
   constructor(
     readonly name: string,
-    private readonly elections: SharedElections,
+    private readonly elections: Elections,
   ) {
     this.leader$ = elections.news.of(name, () => this.isLeader());
   }

@@ -2,7 +2,7 @@ import type { LockClient } from '../../client/lock-client.js';
 import { assertKnownOptions, assertName, leaseTimeOf } from '../../client/validation.js';
 import { LockConfigError } from '../../api/errors.js';
 import type { LockState } from '../../api/lock-state.js';
-import { Candidate, type SharedElections } from './candidate.js';
+import { Candidate } from './candidate.js';
 import type { Election, ElectionOptions } from '../../api/election.js';
 import type { ElectionRun } from './election-run.js';
 import { LeaderNews } from './leader-news.js';
@@ -12,7 +12,7 @@ import { LastEntries } from '../../client/last-entries.js';
 const MOST = 1_000;
 
 /** The elections of one service. All candidates of one name share the state of its run. */
-export class Elections implements SharedElections {
+export class Elections {
   /** The oldest first. A candidate that was dropped here still shows the state of its name's run. */
   private readonly candidates = new LastEntries<string, Candidate>(MOST);
   readonly runs = new Map<string, ElectionRun>();

@@ -32,7 +32,7 @@ export class MultiLock extends ScopedLock {
     }
     const given: StoreLock[] = [];
     for (const lock of locks as readonly unknown[]) {
-      if (!isMadeByPackage(lock)) {
+      if (!isScopedLock(lock)) {
         throw new LockConfigError('locks', 'a multi-lock takes locks of a LockService', { value: lock });
       }
       given.push(...lock.members);
@@ -108,9 +108,6 @@ export class MultiLock extends ScopedLock {
     return (await Promise.all(this.members.map((member) => member.forceRelease(options)))).includes(true);
   }
 }
-
-const isMadeByPackage = (lock: unknown): lock is ScopedLock & { readonly members: readonly StoreLock[] } =>
-  isScopedLock(lock);
 
 // By kind, because the lock may be of another copy of this package.
 const isSemaphore = (lock: StoreLock | undefined): lock is Semaphore => lock?.kind === 'semaphore';

@@ -7,19 +7,13 @@ import { isKept } from '../../api/lock-state.js';
 import { inQuotes } from '../../runtime/text.js';
 import type { AcquireCall } from '../call.js';
 import { Hold } from '../hold.js';
+import type { ScopedLock } from '../scoped-lock.js';
 
 /** Wait, ms, after which an error names the holder's label even if that costs a question to the store. */
 const LONG_WAIT = 1_000;
 
 /** Shown in place of a label. It shows a caller that waits for itself, by two services of one server, the cause. */
 const SIBLING = 'another LockService of this process, whose locks are not re-entered';
-
-interface RefusingLock {
-  readonly name: string;
-  readonly client: LockClient;
-  clientFor(name: string): LockClient | undefined;
-  groupOf(call: AcquireCall): string;
-}
 
 const reasonOf = ({ isFull, cycle }: Busy): LockTimeoutError['reason'] => {
   if (cycle !== undefined) return 'deadlock';
@@ -28,7 +22,7 @@ const reasonOf = ({ isFull, cycle }: Busy): LockTimeoutError['reason'] => {
 
 /** Publishes that a caller did not get the lock in time. */
 export function tellOfTimeout(
-  lock: RefusingLock,
+  lock: ScopedLock,
   busy: Busy,
   call: AcquireCall,
   holderLabel: string | undefined,
@@ -41,12 +35,12 @@ export function tellOfTimeout(
 }
 
 /** @returns the holder's label, if it is known without a question to the store */
-export function knownHolder(lock: RefusingLock, { name = lock.name, holder }: Busy): string | undefined {
+export function knownHolder(lock: ScopedLock, { name = lock.name, holder }: Busy): string | undefined {
   return holder === undefined ? undefined : lock.clientFor(name)?.labels.knownOf(holder);
 }
 
 /** Publishes that a caller of `acquire` did not get the lock. @throws LockTimeoutError */
-export function refuse(lock: RefusingLock, busy: Busy, call: AcquireCall): never | Promise<never> {
+export function refuse(lock: ScopedLock, busy: Busy, call: AcquireCall): never | Promise<never> {
   const { name = lock.name, holder, remainingTime, cycle } = busy;
   const waited = Math.round(now() - call.askedAt);
   const client = lock.clientFor(name);

@@ -1,10 +1,9 @@
 import { refusalOfHandedOut } from '../../client/holding/late-result.js';
-import { msUntil, now, timerAt } from '../../client/holding/deadline.js';
+import { msUntil, now } from '../../client/holding/deadline.js';
 import type { LockClient } from '../../client/lock-client.js';
 import { currentScope, runInScope, Scope } from '../../client/scope/scope.js';
-import { answerWithin } from '../../client/waiting/answer-within.js';
+import { answerWithin, untilAnswered } from '../../client/waiting/answer-within.js';
 import { assertKnownOptions, assertSignal } from '../../client/validation.js';
-import { backoff } from '../../client/waiting/waiting.js';
 import { timeOf, type Duration } from '../../api/duration.js';
 import { LockAbortedError, LockConfigError, LockLostError, LockTimeoutError } from '../../api/errors.js';
 import { isLockLostError, isLockUnavailableError } from '../../api/error-guards.js';
@@ -62,16 +61,23 @@ export async function once<T>(
   const longest = Math.min(waitTime, client.options.waitTime);
   const begun = now();
   const end = begun + waitTime;
-  const assertOpen = () => {
+  const assertWanted = () => {
+    // The store of a closing service answers no more.
     client.assertOpen(name, { inside: currentScope() });
+    if (signal?.aborted === true) throw new LockAbortedError(name, signal.reason);
   };
   const done = async (): Promise<OnceResult<T> | undefined> => {
-    assertOpen();
-    if (signal?.aborted === true) throw new LockAbortedError(name, signal.reason);
     // A call that does not wait asks once, for as long as the store takes.
-    const ask = () => answerWithin(periods.recall(name), name, longest === 0 ? {} : { until });
     const until = Math.min(end, now() + longest);
-    const since = await answerWithin(untilAnswered(ask, assertOpen, until, signal), name, { signal });
+    const ask = async () => {
+      assertWanted();
+      const recalled = answerWithin(periods.recall(name), name, longest === 0 ? {} : { until });
+      return await recalled.catch((error: unknown) => {
+        assertWanted();
+        throw error;
+      });
+    };
+    const since = await answerWithin(untilAnswered(ask, until), name, { signal });
     return since !== undefined && since < period ? { ran: false, since } : undefined;
   };
   // Mostly the note exists already, and no lock is needed.
@@ -137,34 +143,6 @@ async function inTurn<T>(
   return await turn;
 }
 
-/**
- * Asks again after a lost answer.
- * @param assertOpen throws if the service is closing, because its store answers no more
- */
-async function untilAnswered<T>(
-  ask: () => Promise<T>,
-  assertOpen: () => void,
-  until: number,
-  signal: AbortSignal | undefined,
-): Promise<T> {
-  for (let failures = 0; ; failures++) {
-    const pause = backoff(failures);
-    try {
-      return await ask();
-    } catch (error) {
-      if (!isLockUnavailableError(error)) throw error;
-      assertOpen();
-      const isOver = signal?.aborted === true || now() + pause >= until;
-      if (error.permanent || isOver) throw error;
-    }
-    await pauseFor(pause);
-    assertOpen();
-  }
-}
-
-/** The timer keeps the process alive: during a shutdown nothing else may, and the call needs its answer. */
-const pauseFor = (time: number) => new Promise<void>((resolve) => timerAt(now() + time, resolve));
-
 async function run<T>(
   lease: OwnLease,
   callback: (lease: Lease) => T | Promise<T>,
@@ -187,7 +165,7 @@ async function untilNoted(
   result: unknown,
 ): Promise<void> {
   const { name, owner } = lease;
-  for (let failures = 0; ; failures++) {
+  await untilAnswered(async () => {
     if (!lease.held) {
       const loss: unknown = lease.signal.reason;
       const { reason, forced } = isLockLostError(loss)
@@ -195,15 +173,9 @@ async function untilNoted(
         : { reason: 'released' as const, forced: undefined };
       throw new LockLostError(name, { reason, owner, result, forced });
     }
-    try {
-      const state = await note();
-      if (state === 'held') return;
-      throw new LockLostError(name, { reason: state, owner, result });
-    } catch (error) {
-      if (!isLockUnavailableError(error) || error.permanent) throw error;
-    }
-    await pauseFor(backoff(failures));
-  }
+    const state = await note();
+    if (state !== 'held') throw new LockLostError(name, { reason: state, owner, result });
+  });
 }
 
 function cannotRemember({ options }: LockClient, name: string): LockConfigError {
