@@ -1,10 +1,13 @@
-import { LockUnavailableError } from '../../api/errors.js';
 import { isLockUnavailableError } from '../../api/error-guards.js';
 import { now } from '../../runtime/clock.js';
-import type { AcquireAllReply, AcquireAllRequest, AcquireReply } from '../../store/lock-store.js';
-import { type Answers, Ballot, valuesOf, type Verdict } from './ballot.js';
+import type {
+  AcquireAllReply,
+  AcquireAllRequest,
+  AcquireReply,
+  AcquireRequest,
+} from '../../store/lock-store.js';
+import { type Answers, Ballot, type Verdict } from './ballot.js';
 import type { Hold } from './holds.js';
-import type { Member } from './member.js';
 import { noMajority } from './outcomes.js';
 import type { Quorum } from './quorum.js';
 
@@ -12,6 +15,12 @@ type Grant = Extract<AcquireAllReply, { granted: true }>;
 type Refusal = Extract<AcquireAllReply, { granted: false }>;
 /** A member in quarantine may have granted the lock, and its vote does not count. */
 type Vote = AcquireAllReply | 'quarantined';
+
+/** A request for several locks, and for one. */
+interface Forms {
+  readonly all: AcquireAllRequest;
+  readonly one: AcquireRequest | undefined;
+}
 
 /** Longest time, ms, until the next request if no majority knows a holder of the lock. */
 const SPLIT_POLL = 500;
@@ -36,21 +45,21 @@ export class MajorityAcquisition {
   async run(): Promise<AcquireAllReply> {
     const { ballot, request, quorum } = this;
     const { members, needed, presence, splitVotes } = quorum;
+    const forms = formsOf(request);
     const split = splitVotes.remaining(request.names);
     const first = split > 0 && this.hasMajority ? presence.present()[0] : undefined;
     if (first !== undefined) {
       // All processes ask the same member first, so the one that gets its grant mostly has no rival at the others.
-      void this.vote(ballot, first, request.leastToken);
+      void this.vote(ballot, first, forms);
       const [refusal] = votesOf(await ballot.until(() => 'enough')).refusals;
       if (refusal !== undefined) {
         this.takeBack();
         return { ...refusal, retryAfter: Math.min(refusal.retryAfter, split), undecided: true };
       }
     }
-    for (const index of members.keys()) {
-      if (index !== first) void this.vote(ballot, index, request.leastToken);
-    }
-    const answers = await ballot.until((cast) => this.verdict(cast));
+    for (let index = 0; index < members.length; index++)
+      if (index !== first) void this.vote(ballot, index, forms);
+    const answers = await ballot.until(this.verdict);
     const { grants, refusals } = votesOf(answers);
     const isGranted = grants.length >= needed;
     const fencingTokens = isGranted ? await this.agree() : undefined;
@@ -59,33 +68,34 @@ export class MajorityAcquisition {
     if (!isGranted && refusals.length > 0 && refusals.length + grants.length >= needed)
       return this.refusalBy(refusals, grants.length);
     // Every possible grant is being released.
-    throw noMajority(quorum, request.names.join(','), answers, 'refused');
+    throw quorum.charters.conflict ?? noMajority(quorum, request.names.join(','), answers, 'refused');
   }
 
   /** Asks one member. A single function without closures, because each promise of each node costs time. */
-  private async vote(ballot: Ballot<Vote>, index: number, leastToken: number | undefined): Promise<void> {
-    const { hold, request } = this;
+  private async vote(ballot: Ballot<Vote>, index: number, { one, all }: Forms): Promise<void> {
+    const { hold } = this;
     const { members, charters } = this.quorum;
     const member = members[index];
+    // After the caller has released the locks, a further request would arrive after the release.
+    if (member === undefined || hold.released.size > 0) return;
     ballot.ask(index);
-    if (member === undefined || this.isUnwanted || (member.isDown && this.hasMajority)) {
-      ballot.settle(index, {
-        error: this.isUnwanted ? this.unwanted() : member?.outage(request.names.join(',')),
-      });
+    // If a majority is present, a wait for another connection would only delay the answer.
+    if (member.isDown && this.hasMajority) {
+      ballot.settle(index, { error: member.outage(all.names.join(',')) });
       return;
     }
     const { generation } = member;
     const before = hold.ask(index);
-    const isAllowed = request.leaseTime <= charters.allowed;
+    const isAllowed = all.leaseTime <= charters.allowed;
     try {
-      const reply = await this.send(member, leastToken);
+      const reply = await (one === undefined ? member.store.acquireAll(all) : member.store.acquire(one));
       hold.answered(index, reply.granted || before);
       // The charter is read after the answer, because the request may have had to wait for a connection. Both are of one
       // server if the generation is still the same.
       const isVote = isAllowed && (charters.votes(index) || (await charters.mayVote(index)));
       const withheld = charters.withheldBy(index);
       if (!reply.granted || (isVote && member.generation === generation))
-        ballot.settle(index, { value: named(reply, request) });
+        ballot.settle(index, { value: named(reply, all) });
       else ballot.settle(index, withheld === undefined ? { value: 'quarantined' } : { error: withheld });
     } catch (error) {
       if (isLockUnavailableError(error) && error.effect === 'refused') hold.answered(index, before);
@@ -94,31 +104,11 @@ export class MajorityAcquisition {
     if (this.isTakenBack && hold.isUnsureOf(index)) this.giveUp(index, true);
   }
 
-  private send({ store }: Member, leastToken: number | undefined): Promise<AcquireReply | AcquireAllReply> {
-    const { names, owner, leaseTime } = this.request;
-    const [name = ''] = names;
-    // Field by field, because a spread is slow.
-    return names.length === 1
-      ? store.acquire({ name, owner, leaseTime, leastToken })
-      : store.acquireAll({ names, owner, leaseTime, leastToken });
-  }
-
-  /** Whether the caller has released the locks during the requests. A further request would arrive after the release. */
-  private get isUnwanted(): boolean {
-    return this.hold.released.size > 0;
-  }
-
-  private unwanted(): Error {
-    const cause = new Error('given up');
-    return new LockUnavailableError(this.request.names.join(','), { cause, effect: 'refused' });
-  }
-
-  /** If a majority is present, a wait for another connection would only delay the answer. */
   private get hasMajority(): boolean {
     return this.quorum.presence.present().length >= this.quorum.needed;
   }
 
-  private verdict(answers: Answers<Vote>): Verdict {
+  private readonly verdict = (answers: Answers<Vote>): Verdict => {
     const { needed } = this.quorum;
     const { grants, refusals, missing } = votesOf(answers);
     if (grants.length >= needed) return 'decided';
@@ -130,7 +120,7 @@ export class MajorityAcquisition {
       ({ name, holder }) => name === refusals[0]?.name && holder === refusals[0].holder,
     );
     return isOne && grants.length + missing < needed ? 'decided' : 'enough';
-  }
+  };
 
   /**
    * The tokens are the greatest that the members have given. Members that are too far behind learn them first; see "Tokens"
@@ -147,9 +137,10 @@ export class MajorityAcquisition {
     const least = tokens.map((token) => (token > time + margin ? token : token - margin));
     const isBehind = (index: number) => given[index]?.some((token, n) => token < (least[n] ?? 0)) === true;
     const behind = [...given.keys()].filter(isBehind);
-    if (behind.length === 0 || this.isUnwanted) return tokens;
+    if (behind.length === 0) return tokens;
     const telling = new Ballot<Vote>(quorum);
-    for (const index of behind) void this.vote(telling, index, Math.max(...tokens));
+    const forms = formsOf({ ...request, leastToken: Math.max(...tokens) });
+    for (const index of behind) void this.vote(telling, index, forms);
     const enough = quorum.needed - (grants.length - behind.length);
     const isTold = (cast: Answers<Vote>) => votesOf(cast).grants.length >= enough;
     const answers = await telling.until((cast) => (isTold(cast) ? 'decided' : 'open'));
@@ -192,6 +183,13 @@ export class MajorityAcquisition {
   }
 }
 
+/** Made once for all members. Field by field, because a spread is slow. */
+function formsOf(all: AcquireAllRequest): Forms {
+  const { names, owner, leaseTime, leastToken } = all;
+  const [name = ''] = names;
+  return { all, one: names.length === 1 ? { name, owner, leaseTime, leastToken } : undefined };
+}
+
 /** Greatest difference, µs, of the tokens that members give at the same time. */
 export const marginOf = (leaseTime: number): number => (leaseTime * 1_000) / 2;
 
@@ -201,12 +199,16 @@ function named(reply: AcquireReply | AcquireAllReply, { names }: AcquireAllReque
 }
 
 function votesOf(answers: Answers<Vote>): { grants: Grant[]; refusals: Refusal[]; missing: number } {
-  const votes = valuesOf(answers).filter((vote) => vote !== 'quarantined');
-  return {
-    grants: votes.filter((vote) => vote.granted),
-    refusals: votes.filter((vote) => !vote.granted),
-    missing: answers.filter((answer) => answer === undefined).length,
-  };
+  const grants: Grant[] = [];
+  const refusals: Refusal[] = [];
+  let missing = 0;
+  for (const answer of answers) {
+    if (answer === undefined) missing++;
+    else if ('error' in answer || answer.value === 'quarantined') continue;
+    else if (answer.value.granted) grants.push(answer.value);
+    else refusals.push(answer.value);
+  }
+  return { grants, refusals, missing };
 }
 
 function mostFrequent<T>(values: readonly T[]): T | undefined {
