@@ -447,7 +447,7 @@ describe('An acquisition', () => {
 
   it('gives up where the name is used as another kind again and again', async () => {
     const { deployment, commands } = acquiring((script) =>
-      script === scripts.retire ? [0, 'fair', 1] : [-3],
+      script === scripts.queueAcquire ? [-1, 'lock', 1] : [-3],
     );
     await expect(commands.acquire(REQUEST)).rejects.toMatchObject({ code: 'LOCK_KIND_MISMATCH', key: 'a' });
     expect(deployment.runs.length).toBeLessThan(20);
@@ -455,9 +455,9 @@ describe('An acquisition', () => {
 
   it('is asked for again once the other kind is over, and not where that is in use', async () => {
     const answers = [[-3], 17];
-    const over = acquiring((script) => (script === scripts.retire ? [0, 'fair', 1] : answers.shift()));
+    const over = acquiring((script) => (script === scripts.queueAcquire ? [-1, 'lock', 1] : answers.shift()));
     expect(await over.commands.acquire(REQUEST)).toEqual({ granted: true, fencingToken: 17 });
-    const used = acquiring((script) => (script === scripts.retire ? [1, 'fair', 1] : [-3]));
+    const used = acquiring((script) => (script === scripts.queueAcquire ? [-1, 'fair', 1] : [-3]));
     await expect(used.commands.acquire(REQUEST)).rejects.toMatchObject({ code: 'LOCK_KIND_MISMATCH' });
     expect(used.deployment.runs).toHaveLength(2);
   });
@@ -472,12 +472,14 @@ describe('An acquisition', () => {
     });
     await expect(ask([-2])).rejects.toMatchObject({ code: 'LOCK_KIND_MISMATCH', key: 'b' });
     await expect(ask(AWAY)).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE', key: 'a,b' });
-    const wrong = acquiring((script) => (script === scripts.retire ? errorReply('WRONGTYPE no') : [-2, -3]));
+    const wrong = acquiring((script) =>
+      script === scripts.queueAcquire ? errorReply('WRONGTYPE no') : [-2, -3],
+    );
     await expect(wrong.commands.acquireAll(GROUP)).rejects.toMatchObject({
       code: 'LOCK_KIND_MISMATCH',
       key: 'b',
     });
-    const lost = acquiring((script) => (script === scripts.retire ? AWAY : [-2, -3]));
+    const lost = acquiring((script) => (script === scripts.queueAcquire ? AWAY : [-2, -3]));
     await expect(lost.commands.acquireAll(GROUP)).rejects.toMatchObject({
       code: 'LOCK_UNAVAILABLE',
       key: 'a,b',

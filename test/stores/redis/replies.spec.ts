@@ -86,12 +86,6 @@ const READERS: [
     [[-1, 'fair', 1], { kind: 'fair', capacity: 1 }],
     [[-1, 'read-write', 2 ** 53], { kind: 'read-write', capacity: Number.MAX_SAFE_INTEGER }],
   ],
-  [
-    'retire',
-    replies.retireReply,
-    [[1, 'fair', 1], { inUse: true, kind: 'fair', capacity: 1 }],
-    [[0, 'queued', '1'], { inUse: false, kind: 'queued', capacity: 1 }],
-  ],
   ['release', replies.releaseReply, [1, 'released'], [0, 'deleted'], [-1, 'taken'], ['-1', 'taken']],
   [
     'release-all',

@@ -12,10 +12,10 @@ import { TransientMap } from '../../../store/transient-map.js';
 import type { AcquisitionGuard, Argument, Command, Receipt } from './command.js';
 import type { Confirmations } from './confirmations.js';
 import type { Deployment } from '../connection/deployment.js';
-import { FENCE_TTL } from './keys.js';
-import { LETTERS } from '../messages/queue-protocol.js';
-import { notALock } from '../connection/redis-errors.js';
-import { plainGroupReply, plainReply, type Queued, queueReply, retireReply } from './replies.js';
+import { FENCE_TTL, type LockKeys } from './keys.js';
+import { LETTERS, NOBODY } from '../messages/queue-protocol.js';
+import { notALock, UnexpectedReply } from '../connection/redis-errors.js';
+import { plainGroupReply, plainReply, type Queued, queueReply } from './replies.js';
 import * as scripts from './script.js';
 import type { ScriptCalls } from './script-calls.js';
 
@@ -94,20 +94,32 @@ export class AcquireCommands {
       entry?.arrival ?? 0,
       ownWriteHold ?? '',
     ];
-    const answer = await this.guarded(owner, [name], async (acquisition) =>
-      queueReply(
-        await this.connection.run(
-          scripts.queueAcquire,
-          keys.queued,
-          [...args, FENCE_TTL, this.calls.clusterArgument],
-          acquisition,
-          receipt,
-        ),
-      ),
-    );
+    const answer = await this.guarded(owner, [name], async (acquisition) => {
+      const ask = async () =>
+        queueReply(
+          await this.connection.run(
+            scripts.queueAcquire,
+            keys.queued,
+            [...args, FENCE_TTL, this.calls.clusterArgument],
+            acquisition,
+            receipt,
+          ),
+        );
+      const first = await ask();
+      if (!('kind' in first) || first.kind !== 'lock') return first;
+      await this.lookAtPlainWaiters(keys);
+      return await ask();
+    });
     if ('kind' in answer) throw kindMismatch(name, { kind, capacity }, answer);
     this.calls.clocks.of(answer.node).learn(answer.date, sentAt, now());
     return answer.reply;
+  }
+
+  /** Lets the first waiter of a plain lock without a holder in, and forgets the dead ones. Another kind has asked for the name. */
+  private async lookAtPlainWaiters(keys: LockKeys): Promise<void> {
+    const publishing = this.calls.publishing(keys);
+    const args = [NOBODY, ...publishing, 0, FENCE_TTL, 0, '', '', 0, this.calls.clusterArgument];
+    await this.connection.run(scripts.release, keys.queued, args).catch(() => undefined);
   }
 
   /** A later release of the owner undoes requests that are still under way. */
@@ -174,14 +186,16 @@ export class AcquireCommands {
   /** @throws LockKindMismatchError if the other kind has the name, or `isWorthTrying` is false */
   private async retire(name: string, acquisition: AcquisitionGuard, isWorthTrying: boolean): Promise<void> {
     const { queued } = this.calls.keys(name);
-    const fenceAndCluster = [FENCE_TTL, this.calls.clusterArgument];
-    const retiring = this.connection.run(scripts.retire, queued, fenceAndCluster, acquisition);
+    const args = [NOBODY, LETTERS.exclusive, '', 1, 1, 0, 0, '', FENCE_TTL, this.calls.clusterArgument];
+    const retiring = this.connection.run(scripts.queueAcquire, queued, args, acquisition);
     const retired = await retiring.catch((error: unknown) => {
       // Of several names, this is the one that is no lock.
       const reason = this.calls.translated(error, name);
       throw isLockKindMismatchError(reason) ? reason : error;
     });
-    const { inUse, ...kind } = retireReply(retired);
-    if (inUse || !isWorthTrying) throw kindMismatch(name, PLAIN, kind);
+    const present = queueReply(retired);
+    if (!('kind' in present)) throw new UnexpectedReply(retired);
+    if (present.kind !== 'lock') throw kindMismatch(name, PLAIN, present);
+    if (!isWorthTrying) throw kindMismatch(name, PLAIN, { ...present, kind: 'queued' });
   }
 }

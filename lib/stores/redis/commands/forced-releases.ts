@@ -1,16 +1,13 @@
 import type { Asker } from '../../../api/asker.js';
 import type { QueueTerms, StoredLock } from '../../../store/lock-store.js';
 import type { Deployment } from '../connection/deployment.js';
-import { forcedText, QUEUE_CHANNEL, storedLock } from '../messages/queue-protocol.js';
+import { forcedText, NOBODY, QUEUE_CHANNEL, storedLock } from '../messages/queue-protocol.js';
 import { read } from './inspection.js';
 import type { ReleaseCommands } from './release-commands.js';
 import type { ScriptCalls } from './script-calls.js';
 
 /** Releases under way at once: enough to share commands, and not so many that the last one is answered too late. */
 const AT_ONCE = 100;
-
-/** An owner that holds no lock. */
-const NOBODY = { owner: '-:0', mode: 'exclusive' } as const;
 
 type Holder = Pick<StoredLock['holders'][number], 'owner' | 'mode'>;
 
@@ -30,7 +27,7 @@ export class ForcedReleases {
     // A plain lock has no sides.
     const holders = all.filter((holder) => mode === undefined || (kind !== 'lock' && holder.mode === mode));
     // A replica may lack the lock, and refuses a release.
-    if (holders.length === 0) await this.take(name, kind, NOBODY);
+    if (holders.length === 0) await this.take(name, kind, { owner: NOBODY, mode: 'exclusive' });
     for (let from = 0; from < holders.length; from += AT_ONCE) {
       const some = holders.slice(from, from + AT_ONCE);
       await Promise.all(

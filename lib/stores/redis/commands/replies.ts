@@ -69,7 +69,7 @@ export const countsOf = (reply: unknown, channels: number): number[] => {
   return counts.map((count) => integer(count, reply, 0));
 };
 
-/** The name was last used as a kind with a queue, which retire.lua has to look at first. */
+/** The name was last used as a kind with a queue, which queue-acquire.lua has to look at first. */
 export interface Queued {
   /** Its position among the names that were asked for. */
   readonly queued: number;
@@ -197,15 +197,6 @@ export function queueReply(reply: unknown): QueueAnswer | OtherKind {
       arrival: arrival > 0 ? arrival : undefined,
       holder: textOrNull(sixth, reply) ?? undefined,
     },
-  };
-}
-
-export function retireReply(reply: unknown): OtherKind & { readonly inUse: boolean } {
-  const [inUse, kind, capacity] = list(reply, reply, 3);
-  return {
-    inUse: integer(inUse, reply, 0, 1) === 1,
-    kind: text(kind, reply),
-    capacity: capacityOf(capacity, reply),
   };
 }
 

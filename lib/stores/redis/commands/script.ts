@@ -21,7 +21,6 @@ export const renew = script(sources.renew, 'renew');
 export const release = script(sources.release, 'release');
 export const releaseAll = script(sources.releaseAll);
 export const lane = script(sources.lane);
-export const retire = script(sources.retire);
 export const queueAcquire = script(sources.queueAcquire, 'queue-acquire');
 export const queueRelease = script(sources.queueRelease, 'queue-release');
 export const transfer = script(sources.transfer);

@@ -9,6 +9,9 @@ import { now } from '../../../runtime/clock.js';
 
 export const LETTERS = { exclusive: 'x', shared: 's' } as const;
 
+/** An owner that holds no lock and waits for none. */
+export const NOBODY = '-:0';
+
 /** Followed by the client's id: each process gets the messages for all its entries and holds over one subscription. */
 export const QUEUE_CHANNEL = 'lock_queue__channel:';
 

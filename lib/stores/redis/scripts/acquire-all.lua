@@ -6,7 +6,7 @@
 --
 -- Returns the fencing tokens in the order of the locks if the owner holds all of them now, or the token alone if all have the
 -- same, as mostly. Returns { -i, ms, holder } if another owner has the i-th, which is the first that is busy, { -i, -3 } if
--- the i-th was last used as a kind with a queue, which retire.lua has to look at first, or { -i } if the i-th is no lock.
+-- the i-th was last used as a kind with a queue, which queue-acquire.lua has to look at first, or { -i } if the i-th is no lock.
 
 -- @include plain
 -- @include in-the-way

@@ -12,7 +12,7 @@
 -- ARGV[#ARGV]  as in queue.include.lua
 --
 -- Returns the fencing token if the owner holds the lock now, or { -3 } if the name was last used as a kind with a queue,
--- which retire.lua has to look at first. If another owner holds the lock, returns { PTTL, holder }, or, if the owner has an
+-- which queue-acquire.lua has to look at first. If another owner holds the lock, returns { PTTL, holder }, or, if the owner has an
 -- entry, { ms until it polls again, holder, arrival, server ms, server, 1 if it has to subscribe to releases }.
 -- An owner that holds the lock already (a command sent twice, or a claim that the owner confirms) keeps it, and its hold
 -- count stays 1. The hold ends no sooner: a command that arrives late may come after an extension.

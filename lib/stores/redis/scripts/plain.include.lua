@@ -1,6 +1,6 @@
 -- The shared part of the scripts that take plain locks.
 
--- In place of a PTTL: a kind with a queue holds the lock, or held it last and may still have waiters. See retire.lua.
+-- In place of a PTTL: a kind with a queue holds the lock, or held it last and may still have waiters. See queue-acquire.lua.
 local QUEUED = -3
 
 -- Reads a fence: the last token, and whether a kind with a queue gave it out.

@@ -4,7 +4,7 @@
 -- KEYS     as in holders.include.lua
 -- ARGV[1]  owner
 -- ARGV[2]  mode: x or s
--- ARGV[3]  kind: fair, read-write or semaphore
+-- ARGV[3]  kind: fair, read-write or semaphore; '' only makes the name free for the plain lock, unless it is in use
 -- ARGV[4]  capacity
 -- ARGV[5]  lease, ms
 -- ARGV[6]  1 to take an entry in the queue if the lock is busy
@@ -14,7 +14,8 @@
 -- ARGV[10] as in queue.include.lua
 --
 -- Returns { 1, server ms, server, token } if the owner holds the lock now, { 0, server ms, server, ms until it polls again,
--- arrival, holder } if it does not, or { -1, kind, capacity } if the name is in use as another kind.
+-- arrival, holder } if it does not, or { -1, kind, capacity } if the name is in use as another kind. Without a kind
+-- it always returns that: { -1, lock, 1 } if the name is free for the plain lock.
 
 -- @include hash
 -- @include master
@@ -41,32 +42,28 @@ if foreign then
 end
 need('ZREM', KEYS[1])
 read_fence()
-if used and (used ~= kind or used_capacity ~= capacity) and in_use() then
-  -- Perhaps only dead processes use the lock.
+local is_other = used ~= kind or used_capacity ~= capacity
+if (used and is_other or kind == '') and in_use() then
+  -- Perhaps only dead processes use the lock. The living waiters get their turn.
   advance()
   if in_use() then
     ensure_master('ZREM', KEYS[1], '')
-    return { -1, used, used_capacity }
+    -- If the fence was lost, nothing tells which kind it is.
+    return { -1, used or 'queued', used_capacity or 1 }
   end
+end
+if kind == '' then
+  -- From now on the fence names no kind, so that acquire.lua has nothing to ask for.
+  if used then redis.call('SET', KEYS[2], digits(last) .. ' ' .. last_owner, 'KEEPTTL') end
+  return { -1, 'lock', 1 }
 end
 local function head_of_queue() return redis.call('ZRANGE', KEYS[3], 0, 0)[1] end
 local head = head_of_queue()
--- The lock has no holder, and some waiters wait for it as a plain lock. A name with waiters keeps its kind, so the first one
--- gets a claim of that kind: without this, a later owner would take the name from waiters that arrived before it. Each dead
--- waiter that cannot be told from a living one keeps this owner out for the time of a claim.
-while head and not is_of_kind(string.sub(head, 1, 1)) do
-  local whose, wanted = string.match(head, '^%S (%S+) ?(%d*)$')
-  local token, span = next_token(), math.min(tonumber(wanted) or CLAIM, CLAIM)
-  redis.call('ZREM', KEYS[3], head)
-  if is_subscribed(whose) then
-    redis.call('HSET', KEYS[1], whose, 1)
-    redis.call('PEXPIRE', KEYS[1], span)
-    redis.call('SET', KEYS[2], digits(token) .. ' ' .. whose, 'PX', span + stay)
-    local rivals = head_of_queue() and 1 or 0
-    if send(whose, 'granted', whose, digits(token), digits(now), digits(span), server(), rivals) then return { -1, 'lock', 1 } end
-    redis.call('HDEL', KEYS[1], whose)
-  end
-  head = head_of_queue()
+-- Some waiters wait for the lock as a plain one. A name with waiters keeps its kind. Only release.lua can let them in, or
+-- forget the dead ones.
+if holders == 0 and head and not is_of_kind(string.sub(head, 1, 1)) then
+  ensure_master('ZREM', KEYS[1], '')
+  return { -1, 'lock', 1 }
 end
 
 -- After its first write a script is not refused any more because the memory is full. An owner that has the lock already, or

@@ -1,12 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import {
-  inspect,
-  queueAcquire,
-  queueRelease,
-  queueTransfer,
-  renew,
-  retire,
-} from '../../../support/scripts.js';
+import { inspect, queueAcquire, queueRelease, queueTransfer, renew } from '../../../support/scripts.js';
 import { RedisServer } from '../../../support/redis-server.js';
 import { BareLock, CLAIM, FAR, FENCE, LEASE, LOCK, QUEUE, STAY } from './bare-lock.js';
 
@@ -53,6 +46,9 @@ interface Leave extends Ask {
   /** The lease that was asked for; 0 where it is not known. */
   asked?: number;
 }
+
+/** Asks for the name for the plain lock. */
+const follow = () => acquire('-:0', { kind: '', stand: false });
 
 const release = async (owner: string, leave: Leave = {}): Promise<number> => {
   const { mode = 'x', kind = 'fair', capacity = 1, keepFor = 0, asked = LEASE } = leave;
@@ -221,7 +217,7 @@ describe('A lock with holders that is busy', () => {
       acquire('a:1'),
       release('a:1'),
       lock.run(queueTransfer, 'a:1', 'c:1', 'x', 'fair', 1, LEASE, 0, STAY, ''),
-      lock.run(retire, STAY, ''),
+      follow(),
     ]) {
       await expect(asked).rejects.toThrow(/^WRONGTYPE/);
     }
@@ -298,17 +294,6 @@ describe('A user without some rights', () => {
     await lock.listen('b');
     expect(await as('-publish', releaseWith)).toBe(1);
     expect(await lock.redis.exists(LOCK, QUEUE)).toBe(0);
-  });
-
-  it('gives a plain waiter that is gone no claim', async () => {
-    await lock.fence('5 z:1');
-    await lock.waiters({ 'p gone:1 30000': 90 });
-    const args = ['a:1', 'x', 'fair', 1, LEASE, 1, 0, '', STAY, ''];
-    const reply = await as('-pubsub', (redis) =>
-      redis.eval(queueAcquire.source, 3, LOCK, FENCE, QUEUE, ...args),
-    );
-    expect((reply as Reply)[0]).toBe(1);
-    expect(await lock.redis.type(LOCK)).toBe('zset');
   });
 });
 
@@ -462,37 +447,13 @@ describe('A turn', () => {
     expect(await lock.queue()).toEqual([]);
   });
 
-  it('of a plain waiter that lives is a claim of the plain lock, which comes first', async () => {
-    await lock.waiters({ 'p gone:1 30000': 90, 'p b:1 30000': 70, 'x c:1 30000': 30 });
+  it('is none while the first of the queue waits for the plain lock', async () => {
+    await lock.waiters({ 'p gone:1 30000': 90, 'x c:1 30000': 30 });
     await lock.fence('5 z:1');
-    await lock.listen('b', 'c');
+    await lock.listen('c');
     expect(await acquire('a:1')).toEqual([-1, 'lock', 1]);
-    const [[, , owner, token, , span, , rivals] = []] = granted(await lock.told());
-    expect([owner, span, rivals]).toEqual(['b:1', String(CLAIM), '1']);
-    expect(await lock.redis.hgetall(LOCK)).toEqual({ 'b:1': '1' });
-    expect(await lock.redis.get(FENCE)).toBe(`${String(token)} b:1`);
-    expect(await lock.endOf(FENCE)).toBe((await lock.endOf(LOCK)) + STAY);
-    expect(await lock.queue()).toEqual(['x c:1 30000']);
-  });
-
-  it('of a plain waiter is for no longer than the lease that it has asked for', async () => {
-    await lock.waiters({ 'p b:1 300': 70 });
-    await lock.listen('b');
-    await acquire('a:1');
-    const [[, , owner, , , span, , rivals] = []] = granted(await lock.told());
-    expect([owner, span, rivals]).toEqual(['b:1', '300', '0']);
-    await lock.clear();
-    await lock.listen('b');
-    await lock.waiters({ 'p b:1': 70 });
-    await acquire('a:1');
-    expect(granted(await lock.told())[0]?.[5]).toBe(String(CLAIM));
-  });
-
-  it('of plain waiters that are all gone is not waited for', async () => {
-    await lock.waiters({ 'p gone:1 30000': 90, 'p gone:2 300': 70 });
-    await lock.fence('5 z:1');
-    expect((await acquire('a:1'))[0]).toBe(1);
-    expect(await lock.queue()).toEqual([]);
+    expect([await lock.told(), await lock.redis.exists(LOCK)]).toEqual([[], 0]);
+    expect(await lock.queue()).toEqual(['p gone:1 30000', 'x c:1 30000']);
   });
 
   it('is told behind a claim to the 1st, 2nd, 4th and last process', async () => {
@@ -682,28 +643,32 @@ describe('A renewal of a lock with holders', () => {
 });
 
 describe('A kind with holders that a plain lock is to follow', () => {
-  const end = async () => (await lock.run(retire, STAY, '')) as [number, string, number];
-
   it('stays while it is in use', async () => {
     await lock.holders('5 a:1 semaphore 2', { 'sa:1': 5_000 });
-    expect(await end()).toEqual([1, 'semaphore', 2]);
+    expect(await follow()).toEqual([-1, 'semaphore', 2]);
     expect(await lock.redis.get(FENCE)).toBe('5 a:1 semaphore 2');
   });
 
   it('is forgotten when it is not, and its last token stays', async () => {
     await lock.fence('5 a:1 semaphore 2');
     await lock.waiters({ 's gone:1 7': 90 });
-    expect(await end()).toEqual([0, 'semaphore', 2]);
+    expect(await follow()).toEqual([-1, 'lock', 1]);
     expect(await lock.redis.get(FENCE)).toBe('5 a:1');
     expect(await lock.redis.pttl(FENCE)).toBeGreaterThan(STAY / 2);
-    expect(await end()).toEqual([0, 'queued', 1]);
+    expect(await follow()).toEqual([-1, 'lock', 1]);
+  });
+
+  it('stays while it has waiters, also without a fence', async () => {
+    await lock.waiters({ 's b:1 30000': 90 });
+    await lock.listen('b');
+    expect(await follow()).toEqual([-1, 'queued', 1]);
   });
 
   it('gives its waiters their turn before', async () => {
     await lock.fence('5 a:1 semaphore 2');
     await lock.waiters({ 's b:1 30000': 90 });
     await lock.listen('b');
-    expect(await end()).toEqual([1, 'semaphore', 2]);
+    expect(await follow()).toEqual([-1, 'semaphore', 2]);
     expect(Object.keys(await lock.ends())).toEqual(['sb:1']);
   });
 });

@@ -70,7 +70,7 @@ const releaseAll: Make = (maker) => {
 };
 
 const queueAcquire: Make = (maker) => {
-  const [kind, capacity, mode] = maker.random.pick(kinds);
+  const [kind, capacity, mode] = maker.random.pick([...kinds, ['', '1', 'x'] as const]);
   const own = maker.random.next() < 0.1 ? owner(maker) : '';
   const waits = [lease(maker), word('0', '1', '1')(maker), moment(maker), own, kept(maker), ''];
   return made(keysOf(lock(maker)), owner(maker), mode, kind, capacity, ...waits);
@@ -127,7 +127,6 @@ const SCRIPTS: Readonly<Record<Exclude<keyof typeof scripts, 'Script' | 'scan'>,
     const names = word('', 'a b c', 'd e f')(maker);
     return made(['charter'], word('', 'q1', 'q1', 'q2')(maker), '3', ms(), names, ...given.flat());
   },
-  retire: (maker) => made(keysOf(lock(maker)), kept(maker), ''),
   transfer: (maker) => {
     const terms = [lease(maker), moment(maker), kept(maker), publishing(maker), channel(maker), ''];
     return made(keysOf(lock(maker)), owner(maker), owner(maker), ...terms);
