@@ -1,34 +1,20 @@
-import type { Asker } from '../../api/asker.js';
 import type {
   AcquireAllReply,
   AcquireAllRequest,
   AcquireReply,
   AcquireRequest,
   HandOverReply,
-  HoldState,
   LockStore,
   NextOwner,
-  QueueTerms,
-  ReleaseReply,
   ReleaseRequest,
-  RenewRequest,
-  StoredLock,
   StoreLabels,
   StorePeriods,
   StoreWaits,
   StoreQueues,
   Subscription,
-  TransferReply,
-  TransferRequest,
 } from '../../store/lock-store.js';
-import type { AskRequest, QueueMessage } from '../../store/queue-messages.js';
-import type {
-  ConnectionChange,
-  HealthDepth,
-  NodeHealth,
-  StoreHealth,
-  StoreWarning,
-} from '../../store/store-health.js';
+import type { QueueMessage } from '../../store/queue-messages.js';
+import type { HealthDepth, NodeHealth, StoreHealth, StoreWarning } from '../../store/store-health.js';
 import { LockUnavailableError } from '../../api/errors.js';
 import { isLockKindMismatchError } from '../../api/error-guards.js';
 import { PLAIN } from '../../store/kind-mismatch.js';
@@ -38,7 +24,7 @@ import { AcquireCommands } from './commands/acquire-commands.js';
 import type { Argument } from './commands/command.js';
 import { Confirmations } from './commands/confirmations.js';
 import type { Deployment, Listener, Subscriptions } from './connection/deployment.js';
-import { ForcedReleases } from './commands/forced-releases.js';
+import { forcedReleases } from './commands/forced-releases.js';
 import { inspect } from './commands/inspection.js';
 import { charteredNodes } from './commands/charter.js';
 import { clientKeyOf } from './commands/keys.js';
@@ -48,13 +34,13 @@ import { QUEUE_CHANNEL, queueMessage } from './messages/queue-protocol.js';
 import { Periods } from './commands/periods.js';
 import { NODE_OF_CLUSTER, reasonOf, translate } from './connection/redis-errors.js';
 import { ReleaseCommands } from './commands/release-commands.js';
-import { ReleaseRequests } from './commands/release-requests.js';
+import { requestRelease } from './commands/release-requests.js';
 import { Renewals } from './commands/renewals.js';
 import { clientNoteReply } from './commands/replies.js';
 import type { Replication } from './commands/replication.js';
 import { ScriptCalls } from './commands/script-calls.js';
 import * as scripts from './commands/script.js';
-import { Transfers } from './commands/transfers.js';
+import { transfers } from './commands/transfers.js';
 import { Trial } from './health/trial.js';
 
 export interface RedisLockStoreOptions {
@@ -76,11 +62,15 @@ export class RedisLockStore implements LockStore {
   private readonly calls: ScriptCalls;
   private readonly acquiring: AcquireCommands;
   private readonly releasing: ReleaseCommands;
-  private readonly forcedReleases: ForcedReleases;
-  private readonly renewals: Renewals;
-  private readonly transfers: Transfers;
-  private readonly releaseRequests: ReleaseRequests;
   private readonly trial: Trial;
+  readonly renew: LockStore['renew'];
+  readonly release: LockStore['release'];
+  readonly together: Required<LockStore>['together'];
+  readonly transfer: LockStore['transfer'];
+  readonly forceRelease: LockStore['forceRelease'];
+  readonly requestRelease: LockStore['requestRelease'];
+  readonly inspect: LockStore['inspect'];
+  readonly onConnectionChange: LockStore['onConnectionChange'];
   readonly queues: StoreQueues;
   readonly labels: StoreLabels;
   readonly periods: StorePeriods;
@@ -90,25 +80,35 @@ export class RedisLockStore implements LockStore {
 
   constructor(private readonly options: RedisLockStoreOptions) {
     const { connection, replication } = options;
-    this.connection = connection;
-    this.calls = new ScriptCalls(connection, options.keyPrefix);
+    const calls = new ScriptCalls(connection, options.keyPrefix);
     const confirmations = new Confirmations(replication);
-    this.acquiring = new AcquireCommands(connection, this.calls, confirmations);
-    this.releasing = new ReleaseCommands(connection, this.calls, this.acquiring);
-    this.forcedReleases = new ForcedReleases(connection, this.calls, this.releasing);
-    this.transfers = new Transfers(connection, this.calls, this.acquiring, confirmations);
-    this.periods = new Periods(this.calls, confirmations);
+    const acquiring = new AcquireCommands(connection, calls, confirmations);
+    const releasing = new ReleaseCommands(connection, calls, acquiring);
+    const renewals = new Renewals(connection, calls, confirmations);
+    this.connection = connection;
+    this.calls = calls;
+    this.acquiring = acquiring;
+    this.releasing = releasing;
+    this.renew = (requests) => renewals.renew(requests);
+    this.release = (request) => releasing.release(request);
+    this.together = (run) => releasing.together(run);
+    this.transfer = transfers(connection, calls, acquiring, confirmations);
+    this.forceRelease = forcedReleases(connection, calls, releasing);
+    this.requestRelease = (request) => requestRelease(connection, calls, request);
+    this.inspect = (name) => inspect(connection, calls, name);
+    this.onConnectionChange = (listener) => {
+      connection.onChange(listener);
+    };
     this.queues = {
       subscribe: (client, onMessage) => this.subscribeToQueue(client, onMessage),
       // Only the owner of a grant can wait for the replicas that have to confirm it.
       handOver: replication !== undefined ? undefined : (request, next) => this.passOn(request, next),
     };
-    this.releaseRequests = new ReleaseRequests(connection, this.calls);
-    this.renewals = new Renewals(connection, this.calls, confirmations);
+    this.periods = new Periods(calls, confirmations);
     this.labels = this.notes('label');
     this.waits = this.notes('waits');
-    this.listing = new Listing(connection, this.calls, connection.keyPrefix + options.keyPrefix);
-    this.trial = new Trial(connection, this.calls, replication);
+    this.listing = new Listing(connection, calls, connection.keyPrefix + options.keyPrefix);
+    this.trial = new Trial(connection, calls, replication);
   }
 
   acquire(request: AcquireRequest): Promise<AcquireReply> {
@@ -137,22 +137,6 @@ export class RedisLockStore implements LockStore {
     return new LockUnavailableError(name, { cause: server.outage(), effect });
   }
 
-  renew(requests: readonly RenewRequest[]): readonly Promise<HoldState>[] {
-    return this.renewals.renew(requests);
-  }
-
-  release(request: ReleaseRequest): Promise<ReleaseReply> {
-    return this.releasing.release(request);
-  }
-
-  together<R>(run: () => R): R {
-    return this.releasing.together(run);
-  }
-
-  transfer(request: TransferRequest): Promise<TransferReply> {
-    return this.transfers.transfer(request);
-  }
-
   private async passOn(request: ReleaseRequest, next: NextOwner): Promise<HandOverReply> {
     try {
       return await this.releasing.passOn(request, next);
@@ -167,18 +151,6 @@ export class RedisLockStore implements LockStore {
       } as const;
       return { released: 'taken', next: await this.acquire({ name: request.name, ...next, queue }) };
     }
-  }
-
-  forceRelease(name: string, mode?: QueueTerms['mode'], asker?: Asker): Promise<boolean> {
-    return this.forcedReleases.release(name, mode, asker);
-  }
-
-  requestRelease(request: AskRequest): Promise<boolean> {
-    return this.releaseRequests.send(request);
-  }
-
-  inspect(name: string): Promise<StoredLock | null> {
-    return inspect(this.connection, this.calls, name);
   }
 
   /** What clients tell each other: for each client a key of its own, which ends by itself. */
@@ -227,10 +199,6 @@ export class RedisLockStore implements LockStore {
     }
     if (!this.options.isMember) warnings.push(...quorumNodeWarnings(await charteredNodes(this.connection)));
     return { status: overallStatus(nodes, 1), nodes, warnings };
-  }
-
-  onConnectionChange(listener: (change: ConnectionChange) => void): void {
-    this.connection.onChange(listener);
   }
 
   async close(): Promise<void> {

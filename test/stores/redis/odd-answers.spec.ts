@@ -3,11 +3,11 @@ import { type QueueTerms, RESERVED } from '../../../lib/store/lock-store.js';
 import { AcquireCommands } from '../../../lib/stores/redis/commands/acquire-commands.js';
 import type { Receipt } from '../../../lib/stores/redis/commands/command.js';
 import { Confirmations } from '../../../lib/stores/redis/commands/confirmations.js';
-import { ForcedReleases } from '../../../lib/stores/redis/commands/forced-releases.js';
+import { forcedReleases } from '../../../lib/stores/redis/commands/forced-releases.js';
 import { inspect } from '../../../lib/stores/redis/commands/inspection.js';
 import { Listing } from '../../../lib/stores/redis/commands/listing.js';
 import { Periods } from '../../../lib/stores/redis/commands/periods.js';
-import { ReleaseRequests } from '../../../lib/stores/redis/commands/release-requests.js';
+import { requestRelease } from '../../../lib/stores/redis/commands/release-requests.js';
 import { Renewals } from '../../../lib/stores/redis/commands/renewals.js';
 import { Replication, replicationTerms } from '../../../lib/stores/redis/commands/replication.js';
 import { ScriptCalls } from '../../../lib/stores/redis/commands/script-calls.js';
@@ -103,8 +103,8 @@ describe('A look at a lock', () => {
         taken.push(owner);
         return Promise.resolve('released' as const);
       };
-      const forced = new ForcedReleases(deployment, callsOf(deployment), { release });
-      expect(await forced.release('a', mode)).toBe(!taken.includes(NOBODY));
+      const forceRelease = forcedReleases(deployment, callsOf(deployment), { release });
+      expect(await forceRelease('a', mode)).toBe(!taken.includes(NOBODY));
       return taken;
     };
     const NOBODY = '-:0';
@@ -124,7 +124,7 @@ describe('A request to release', () => {
   const CHANNEL = 'lock_queue__channel:one';
   const send = (parts: ConstructorParameters<typeof ScriptedDeployment>[0]) => {
     const deployment = new ScriptedDeployment(parts);
-    return new ReleaseRequests(deployment, callsOf(deployment)).send(REQUEST);
+    return requestRelease(deployment, callsOf(deployment), REQUEST);
   };
 
   it('is sent to a client that is subscribed', async () => {

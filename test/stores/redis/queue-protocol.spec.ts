@@ -2,11 +2,11 @@ import { describe, expect, it } from '@jest/globals';
 import { MAX_REASON } from '../../../lib/api/asker.js';
 import {
   askedText,
-  clientOf,
   forcedText,
   queueMessage,
   rivalsOf,
   storedLock,
+  waiterOf,
   type Inspected,
 } from '../../../lib/stores/redis/messages/queue-protocol.js';
 import { ServerClocks } from '../../../lib/stores/redis/commands/server-clock.js';
@@ -65,13 +65,13 @@ describe('A message to a client', () => {
       reason: undefined,
     });
     const asker = { by: 'other', reason: 'it is late' };
-    expect(read(`lost a:1${forcedText(asker)}`)).toEqual({ type: 'lost', owner: 'a:1', forced: asker });
-    expect(read(`lost a:1${forcedText({ by: 'other', reason: undefined })}`)).toEqual({
+    expect(read(forcedText('a:1', asker))).toEqual({ type: 'lost', owner: 'a:1', forced: asker });
+    expect(read(forcedText('a:1', { by: 'other', reason: undefined }))).toEqual({
       type: 'lost',
       owner: 'a:1',
       forced: { by: 'other', reason: undefined },
     });
-    expect(read(`lost a:1${forcedText(undefined)}`)).toEqual({ type: 'lost', owner: 'a:1' });
+    expect(read(forcedText('a:1', undefined))).toEqual({ type: 'lost', owner: 'a:1' });
   });
 
   it('has a reason as long as one may be', () => {
@@ -114,9 +114,9 @@ it('rivals that a newer version tells of are none', () => {
 });
 
 it('the client of an entry is what comes before the last colon of its owner', () => {
-  expect(clientOf('x a:b:1')).toBe('a:b');
-  expect(clientOf('s c:2')).toBe('c');
-  expect(clientOf('broken')).toBe('');
+  expect(waiterOf('x a:b:1')).toBe('a:b');
+  expect(waiterOf('s c:2')).toBe('c');
+  expect(waiterOf('broken')).toBe('');
 });
 
 describe('What the store has of a lock', () => {

@@ -1,6 +1,6 @@
 import type { StoredLock } from '../../../store/lock-store.js';
 import type { Deployment } from '../connection/deployment.js';
-import { clientOf, QUEUE_CHANNEL, storedLock, type Inspected } from '../messages/queue-protocol.js';
+import { waiterOf, QUEUE_CHANNEL, storedLock, type Inspected } from '../messages/queue-protocol.js';
 import { inspectReply } from './replies.js';
 import * as scripts from './script.js';
 import type { ScriptCalls } from './script-calls.js';
@@ -39,7 +39,7 @@ async function withSubscribers(
   found: Inspected,
 ): Promise<Inspected> {
   const { sharded } = connection;
-  const clients = [...new Set(found.queue.map(([entry]) => clientOf(entry)))];
+  const clients = [...new Set(found.queue.map(([entry]) => waiterOf(entry)))];
   const channels = [...(sharded ? [] : [channel]), ...clients.map((client) => QUEUE_CHANNEL + client)];
   if (channels.length === 0) return found;
   const { counts, isUncertain } = await subscribersOf(connection, channels);

@@ -15,6 +15,11 @@ export const NOBODY = '-:0';
 /** Followed by the client's id: each process gets the messages for all its entries and holds over one subscription. */
 export const QUEUE_CHANNEL = 'lock_queue__channel:';
 
+const clientOf = (owner: string): string => owner.slice(0, owner.lastIndexOf(':'));
+
+/** The channel of the client of an owner. */
+export const channelOf = (owner: string): string => QUEUE_CHANNEL + clientOf(owner);
+
 const modeOf = (letter: string) => (letter === 's' ? 'shared' : 'exclusive');
 
 /** The rivals, as queue.include.lua encodes them. */
@@ -39,9 +44,8 @@ export function queueMessage(text: string, clocks: ServerClocks): QueueMessage {
 
 const isWhole = (text: string | undefined): boolean => text !== undefined && /^\d+$/.test(text);
 
-/** What follows the owner in the message of a forced release. */
-export const forcedText = (asker: Asker | undefined): string =>
-  asker === undefined ? '' : ` forced ${JSON.stringify(asker)}`;
+export const forcedText = (owner: string, asker: Asker | undefined): string =>
+  `lost ${owner}${asker === undefined ? '' : ` forced ${JSON.stringify(asker)}`}`;
 
 export const askedText = ({ owner, id, name, by, reason }: AskRequest): string =>
   `lost ${owner} asked ${JSON.stringify({ id, name, by, reason })}`;
@@ -84,10 +88,7 @@ export interface Inspected {
 }
 
 /** The client of an entry in a queue. */
-export const clientOf = (entry: string): string => {
-  const [, owner = ''] = entry.split(' ');
-  return owner.slice(0, owner.lastIndexOf(':'));
-};
+export const waiterOf = (entry: string): string => clientOf(entry.split(' ')[1] ?? '');
 
 export function storedLock(found: Inspected): StoredLock {
   const { fence, listeners, holders, queue, withHolders } = found;
@@ -98,7 +99,7 @@ export function storedLock(found: Inspected): StoredLock {
   const dead = new Set(found.dead);
   const [first] = holders;
   const [head] = queue;
-  const isHeadAlive = head !== undefined && !dead.has(clientOf(head[0]));
+  const isHeadAlive = head !== undefined && !dead.has(waiterOf(head[0]));
   const headListens = !withHolders && isHeadAlive && first?.[0] !== fencedOwner && listeners > 0;
   return {
     kind: withHolders ? (kind as QueueTerms['kind']) : 'lock',
@@ -114,7 +115,7 @@ export function storedLock(found: Inspected): StoredLock {
     queue: queue.map(([entry, arrival]) => {
       const [letter = '', owner = ''] = entry.split(' ');
       const since = Math.floor(arrival / 1000);
-      return { owner, mode: modeOf(letter), since, dead: dead.has(clientOf(entry)) };
+      return { owner, mode: modeOf(letter), since, dead: dead.has(waiterOf(entry)) };
     }),
     fencingToken: token === undefined ? undefined : Number(token),
     listeners: headListens ? listeners - 1 : listeners,
