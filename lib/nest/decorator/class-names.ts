@@ -72,7 +72,15 @@ export function checkNames(
   }
 }
 
-/** Classes with such templates, by the name that they were written with. */
+/** As esbuild names the second of two classes of one name, `Orders2`, and webpack, `module_Orders`. */
+function mayBeRenamed(type: Named, other: Named): boolean {
+  const [own, its] = [writtenName(type), writtenName(other)];
+  return type.name !== other.name && (own === its || own.endsWith(`_${its}`) || its.endsWith(`_${own}`));
+}
+
+const writtenName = (type: Named): string => (isAnonymous(type) ? type.name.replace(/\d+$/, '') : type.name);
+
+/** Classes with such templates, by the end of their names. */
 type ByName = Map<string, { readonly type: Named; readonly template: string }[]>;
 
 /** The classes of each application, noted by the decorators and interceptors of all copies of this package. */
@@ -94,14 +102,14 @@ export function assertOnlyName(
 ): void {
   const byName = classes.get(service) ?? (new Map() as ByName);
   classes.set(service, byName);
-  const written = isAnonymous(type) ? type.name.replace(/\d+$/, '') : type.name;
-  const known = byName.get(written) ?? [];
+  const end = writtenName(type).replace(/^.*_(?=.)/, '');
+  const known = byName.get(end) ?? [];
   const added = templates.filter(
     (key) => !known.some(({ type: own, template }) => own === type && template === key),
   );
   if (added.length === 0) return;
   const others = known.filter((other) => other.type !== type);
-  const renamed = others.find((other) => other.type.name !== type.name);
+  const renamed = others.find((other) => mayBeRenamed(type, other.type));
   if (renamed !== undefined) {
     throw new LockConfigError(
       declared,
@@ -110,12 +118,12 @@ export function assertOnlyName(
         "the bundler may keep names instead (esbuild's keepNames)",
     );
   }
-  if (others.some(({ template }) => added.includes(template))) {
+  if (others.some((other) => other.type.name === type.name && added.includes(other.template))) {
     throw new LockConfigError(
       declared,
       `has a key with $<class>, and another class is named "${type.name}" and has the same key: both would have one lock. ` +
         'Write a name into the key of one of them',
     );
   }
-  byName.set(written, [...known, ...added.map((template) => ({ type, template }))]);
+  byName.set(end, [...known, ...added.map((template) => ({ type, template }))]);
 }
