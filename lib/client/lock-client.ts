@@ -1,5 +1,4 @@
 import { LockAbortedError, LockClosedError, LockLostError } from '../api/errors.js';
-import { onOneLine } from '../runtime/text.js';
 import type { ResolvedLockOptions } from '../api/resolved-options.js';
 import { uuid } from '../runtime/runtime.js';
 import type { LockStore } from '../store/lock-store.js';
@@ -35,22 +34,22 @@ export type { ListedName, QueueTerms, StoredHold, StoredLock, StoreListing } fro
 export class LockClient {
   readonly id = uuid();
   readonly labels: Labels;
-  readonly deadlocks: DeadlockDetector;
+  readonly deadlocks = new DeadlockDetector(this);
   readonly events = new EventStream();
   readonly tenures = new Tenures();
   readonly leaseBounds: LeaseBounds;
-  readonly watchdog: Watchdog;
+  readonly watchdog = new Watchdog(this);
   readonly preflight: Preflight;
   /** Undefined if the store cannot pass holds on. */
   readonly transfers: Transfers | undefined;
-  readonly callers: LocalCallers;
-  readonly returns: Returns;
-  readonly releaseRequests: ReleaseRequests;
+  readonly callers = new LocalCallers(this);
+  readonly returns = new Returns(this);
+  readonly releaseRequests = new ReleaseRequests(this);
   readonly capturedCalls = new CapturedCalls();
   readonly releaser: Releaser;
   readonly queueMessages: MessageSubscription<QueueMessage>;
-  readonly holdWatch: HoldWatch;
-  readonly acquisitions: Acquisitions;
+  readonly holdWatch = new HoldWatch(this);
+  readonly acquisitions = new Acquisitions(this);
   readonly plainTerms: Pick<LockTerms, 'queue' | 'ownWriteHold'>;
   private sequence = 0;
   private readonly onEnd = (tenure: Tenure): void => {
@@ -80,30 +79,10 @@ export class LockClient {
   ) {
     this.defaultTerms = { leaseTime: options.leaseTime, renewed: true };
     this.leaseBounds = new LeaseBounds(store.leaseLimit, () => this.state !== 'open');
-    this.watchdog = new Watchdog(
-      store,
-      this.leaseBounds,
-      (tenures, error) => {
-        const names = tenures.map(({ name }) => name);
-        const labels = tenures.map(({ label }) => label);
-        this.events.next({ type: 'renewal-failed', names, labels, error });
-      },
-      setTimer,
-    );
     this.releaser = new Releaser(store);
     const transfer = store.transfer?.bind(store);
     this.transfers = transfer && new Transfers(transfer, this);
     this.labels = new Labels(store, this.id, options.label);
-    this.deadlocks = new DeadlockDetector(store, {
-      clientId: this.id,
-      label: options.label,
-      onNotesRefused: ({ cause }) => {
-        this.warn({
-          code: 'deadlock-notes',
-          message: `Deadlocks over processes are not found: the store refuses the note of waits (${onOneLine(cause instanceof Error ? cause.message : '')})`,
-        });
-      },
-    });
     this.queueMessages = new MessageSubscription(
       (onMessage) => subscribeToMessages(store, this.id, onMessage),
       (message) => {
@@ -116,30 +95,10 @@ export class LockClient {
         this.holdWatch.subscribed();
       },
     );
-    this.holdWatch = new HoldWatch(
-      this.tenures,
-      this.queueMessages,
-      (tenures) => this.watchdog.look(tenures),
-      () => {
-        for (const tenure of this.tenures.all) tenure.catchUp();
-        this.watchdog.catchUp();
-      },
-      setTimer,
-      () => {
-        this.labels.keep();
-        for (const user of this.tenures.users()) user.onLongHold?.();
-      },
-    );
-    this.acquisitions = new Acquisitions(this.releaser, () => {
-      this.labels.keep();
-    });
-    this.releaseRequests = new ReleaseRequests(this);
-    this.returns = new Returns(this);
     this.plainTerms = {
       queue: store.queues === undefined ? undefined : PLAIN_QUEUE,
       ownWriteHold: undefined,
     };
-    this.callers = new LocalCallers(this);
     this.preflight = new Preflight(
       store,
       (warning) => {

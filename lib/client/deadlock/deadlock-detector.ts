@@ -1,8 +1,9 @@
 import { clearTimer } from '../../runtime/runtime.js';
 import { isLockUnavailableError } from '../../api/error-guards.js';
-import type { LockStore } from '../../store/lock-store.js';
 import { TransientMap } from '../../store/transient-map.js';
+import { onOneLine } from '../../runtime/text.js';
 import { idleTimerAt, now, restAfter } from '../holding/deadline.js';
+import type { LockClient } from '../lock-client.js';
 import { Confirmation } from './confirmation.js';
 import { isUnchanged, lookFrom, type SeenWait, stepOf } from './look.js';
 import { type NestedWait, nestedWaits } from './nested-wait.js';
@@ -31,13 +32,6 @@ interface ToldWait {
   readonly confirmation: Confirmation;
 }
 
-export interface DeadlockSettings {
-  readonly clientId: string;
-  readonly label: string;
-  /** Called once, when the store permanently refuses notes: then deadlocks over several processes are not found. */
-  readonly onNotesRefused?: (error: Error) => void;
-}
-
 /**
  * Finds the deadlocks of the nested waits of one client. A cycle within this process is found SOON after its last wait
  * began. For cycles over several processes, each process writes a note of its long waits (locks wanted and held), and
@@ -60,10 +54,7 @@ export class DeadlockDetector {
   private closed = false;
   private wake: (() => void) | undefined;
 
-  constructor(
-    private readonly store: Pick<LockStore, 'inspect' | 'waits'>,
-    private readonly settings: DeadlockSettings,
-  ) {}
+  constructor(private readonly client: LockClient) {}
 
   /** One timer serves all nested waits, because most of them end at once. */
   watch(wait: NestedWait): void {
@@ -92,7 +83,7 @@ export class DeadlockDetector {
     const due = [...this.young].filter(([{ begunAt }]) => begunAt <= moment - SOON);
     // Added before the first look, so that a later wait is checked against all earlier ones.
     for (const [wait] of due) nestedWaits.add(wait);
-    const reading = new Reading(this.settings.clientId);
+    const reading = new Reading(this.client.id);
     for (const [wait, isLooked] of due) {
       this.young.set(wait, true);
       if (!isLooked && wait.mayBeLocal && nestedWaits.mayBlock(wait)) void this.lookHere(wait, reading);
@@ -151,8 +142,8 @@ export class DeadlockDetector {
 
   /** Writes the note for other processes, only after the last note has arrived: see {@link Confirmation}. */
   private async note(): Promise<void> {
-    const { waits } = this.store;
-    const { clientId, label } = this.settings;
+    const { id, options, store } = this.client;
+    const { waits } = store;
     if (waits === undefined || now() < this.pausedUntil) {
       this.isNoted = false;
       return;
@@ -160,11 +151,11 @@ export class DeadlockDetector {
     const told = this.oldest().map(({ wait }) => wait);
     this.isNoted = told.length > 0;
     try {
-      if (told.length === 0) await waits.forget(clientId);
+      if (told.length === 0) await waits.forget(id);
       else
         await waits.keep(
-          clientId,
-          encodeNote({ process: label, stamp: ++this.stamp, waits: told.map(noted) }),
+          id,
+          encodeNote({ process: options.label, stamp: ++this.stamp, waits: told.map(noted) }),
           NOTE_LIFE,
         );
     } catch (error) {
@@ -174,7 +165,11 @@ export class DeadlockDetector {
       this.pausedUntil = now() + NOTE_LIFE;
       if (this.isRefused || !isLockUnavailableError(error) || !error.permanent) return;
       this.isRefused = true;
-      this.settings.onNotesRefused?.(error);
+      const reason = onOneLine(error.cause instanceof Error ? error.cause.message : '');
+      this.client.warn({
+        code: 'deadlock-notes',
+        message: `Deadlocks over processes are not found: the store refuses the note of waits (${reason})`,
+      });
     }
   }
 
@@ -184,7 +179,7 @@ export class DeadlockDetector {
   }
 
   private async look(): Promise<void> {
-    const reading = new Reading(this.settings.clientId, this.store);
+    const reading = new Reading(this.client.id, this.client.store);
     const told = this.oldest();
     const suspects = told.filter(({ confirmation }) => confirmation.looks > 0);
     const others = told.filter(({ confirmation }) => confirmation.looks === 0);

@@ -2,10 +2,9 @@ import type { Asker } from '../../api/asker.js';
 import { timeSuspended } from '../../runtime/clock.js';
 import { clearTimer } from '../../runtime/runtime.js';
 import { LastEntries } from '../last-entries.js';
-import { now, type timerAt } from './deadline.js';
-import type { MessageSubscription } from '../waiting/message-subscription.js';
+import type { LockClient } from '../lock-client.js';
+import { now } from './deadline.js';
 import type { Tenure } from './tenure.js';
-import type { Tenures } from './tenures.js';
 
 /** Age, ms, at which a hold is worth a subscription to messages about it. Most holds end before. */
 const LONG = 1_000;
@@ -37,17 +36,7 @@ export class HoldWatch {
   /** The earliest moment of the next try to subscribe. */
   private retryAt = -Infinity;
 
-  constructor(
-    private readonly tenures: Pick<Tenures, 'all' | 'oldestGrant' | 'isEmpty'>,
-    private readonly messages: Pick<MessageSubscription<never>, 'isSubscribed' | 'subscribe'>,
-    /** Asks the store about tenures, and ends those that are gone. */
-    private readonly ask: (tenures: readonly Tenure[]) => readonly Promise<void>[],
-    /** Called after a suspension of the machine, which has delayed all timers. */
-    private readonly onSuspension: () => void,
-    private readonly setTimer: typeof timerAt,
-    /** Called once a second while a hold is older than LONG. */
-    private readonly onLongHold: () => void = () => undefined,
-  ) {}
+  constructor(private readonly client: LockClient) {}
 
   begun(tenure: Tenure): void {
     if (this.timer === undefined) this.wakeIn(LONG);
@@ -57,7 +46,7 @@ export class HoldWatch {
   }
 
   ended(): void {
-    if (!this.tenures.isEmpty) return;
+    if (!this.client.tenures.isEmpty) return;
     clearTimer(this.timer);
     this.timer = undefined;
   }
@@ -70,7 +59,7 @@ export class HoldWatch {
     void Promise.resolve().then(() => {
       const { suspects } = this;
       this.suspects = new Map();
-      const suspected = this.tenures.all.filter((tenure) => suspects.has(tenure.owner));
+      const suspected = this.client.tenures.all.filter((tenure) => suspects.has(tenure.owner));
       for (const tenure of suspected) tenure.forced = suspects.get(tenure.owner);
       for (const { owner } of suspected) suspects.delete(owner);
       for (const [owner, forced] of suspects) this.unknown.set(owner, forced);
@@ -81,18 +70,18 @@ export class HoldWatch {
   /** The store has lost messages, and perhaps the subscription. */
   missed(): void {
     this.retryAt = -Infinity;
-    if (this.messages.isSubscribed) this.subscribed();
+    if (this.client.queueMessages.isSubscribed) this.subscribed();
   }
 
   /** The subscription is active. One question finds the holds that were lost before. */
   subscribed(): void {
     this.subscribedSince = now();
-    if (!this.tenures.isEmpty) this.look(this.tenures.all);
+    if (!this.client.tenures.isEmpty) this.look(this.client.tenures.all);
   }
 
   private look(tenures: readonly Tenure[]): void {
     const told = tenures.map(({ forced }) => forced);
-    this.ask(tenures).forEach((answer, index) => {
+    this.client.watchdog.look(tenures).forEach((answer, index) => {
       const tenure = tenures[index];
       answer.then(
         () => {
@@ -106,7 +95,7 @@ export class HoldWatch {
   }
 
   private wakeIn(time: number): void {
-    this.timer = this.setTimer(now() + time, () => {
+    this.timer = this.client.setTimer(now() + time, () => {
       this.timer = undefined;
       this.round();
     });
@@ -116,15 +105,20 @@ export class HoldWatch {
     const suspended = timeSuspended();
     if (suspended > this.suspended) {
       this.suspended = suspended;
-      this.onSuspension();
+      // The suspension has delayed all timers.
+      for (const tenure of this.client.tenures.all) tenure.catchUp();
+      this.client.watchdog.catchUp();
     }
-    if (this.tenures.isEmpty) return;
+    if (this.client.tenures.isEmpty) return;
     const time = now();
-    const age = time - this.tenures.oldestGrant;
-    if (age >= LONG) this.onLongHold();
-    if (age >= LONG && time >= this.retryAt && !this.messages.isSubscribed) {
+    const age = time - this.client.tenures.oldestGrant;
+    if (age >= LONG) {
+      this.client.labels.keep();
+      for (const user of this.client.tenures.users()) user.onLongHold?.();
+    }
+    if (age >= LONG && time >= this.retryAt && !this.client.queueMessages.isSubscribed) {
       this.retryAt = time + RETRY;
-      void this.messages.subscribe();
+      void this.client.queueMessages.subscribe();
     }
     clearTimer(this.timer);
     this.wakeIn(age < LONG ? LONG - age : LONG);

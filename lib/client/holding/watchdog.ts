@@ -1,9 +1,9 @@
 import { isLockUnavailableError, asAnswer, type Found } from '../../api/error-guards.js';
 import { clearTimer } from '../../runtime/runtime.js';
-import type { HoldState, LockStore, RenewRequest } from '../../store/lock-store.js';
+import type { HoldState, RenewRequest } from '../../store/lock-store.js';
 import { TransientMap } from '../../store/transient-map.js';
-import { leaseWithin, now, type timerAt } from './deadline.js';
-import type { LeaseBounds } from './lease-bounds.js';
+import type { LockClient } from '../lock-client.js';
+import { leaseWithin, now } from './deadline.js';
 import { RenewalLane } from './renewal-lane.js';
 import { releasedError, type Tenure } from './tenure.js';
 
@@ -30,12 +30,7 @@ export class Watchdog {
   private timer: NodeJS.Timeout | undefined;
   private wakesAt = Infinity;
 
-  constructor(
-    private readonly store: LockStore,
-    private readonly bounds: LeaseBounds,
-    private readonly onFailure: (tenures: readonly Tenure[], error: unknown) => void,
-    private readonly setTimer: typeof timerAt,
-  ) {}
+  constructor(private readonly client: LockClient) {}
 
   /**
    * Guards the end of a tenure, and renews it or looks at it until then.
@@ -98,7 +93,8 @@ export class Watchdog {
       await this.extendOnce(tenure, leaseTime);
     } catch (error) {
       if (!isLockUnavailableError(error) || error.permanent) throw error;
-      if (tenure.held) await new Promise<void>((resolve) => this.setTimer(now() + FIRST_RETRY, resolve));
+      if (tenure.held)
+        await new Promise<void>((resolve) => this.client.setTimer(now() + FIRST_RETRY, resolve));
       if (!tenure.held) throw tenure.loss ?? releasedError(tenure);
       await this.extendOnce(tenure, leaseTime);
     }
@@ -141,7 +137,7 @@ export class Watchdog {
     if (moment >= this.wakesAt) return;
     clearTimer(this.timer);
     this.wakesAt = moment;
-    this.timer = this.setTimer(moment, () => {
+    this.timer = this.client.setTimer(moment, () => {
       this.wakesAt = Infinity;
       this.renewDue();
     });
@@ -165,7 +161,7 @@ export class Watchdog {
         continue;
       }
       tenure.guard();
-      const node = this.store.nodeOf?.(tenure.name) ?? '';
+      const node = this.client.store.nodeOf?.(tenure.name) ?? '';
       const onOneNode = due.get(node);
       if (onOneNode === undefined) due.set(node, [tenure]);
       else onOneNode.push(tenure);
@@ -213,13 +209,18 @@ export class Watchdog {
       }),
     );
     for (const [error, tenures] of failures) {
-      this.onFailure(tenures, isLockUnavailableError(error) ? (error.cause ?? error) : error);
+      this.client.events.next({
+        type: 'renewal-failed',
+        names: tenures.map(({ name }) => name),
+        labels: tenures.map(({ label }) => label),
+        error: isLockUnavailableError(error) ? (error.cause ?? error) : error,
+      });
     }
   }
 
   /** The length of the next lease. */
   private lengthOf({ terms }: Tenure): number {
-    return this.bounds.within(terms.leaseTime);
+    return this.client.leaseBounds.within(terms.leaseTime);
   }
 
   private requestFor(tenure: Tenure, sentAt: number): RenewRequest {
@@ -230,7 +231,7 @@ export class Watchdog {
   /** A store of the application may throw. Nothing may throw from a timer. */
   private ask(requests: readonly RenewRequest[]): readonly Promise<Found<HoldState>>[] {
     try {
-      return this.store.renew(requests).map((answer) => answer.catch(asAnswer));
+      return this.client.store.renew(requests).map((answer) => answer.catch(asAnswer));
     } catch (error) {
       return requests.map(() => Promise.reject(error as Error));
     }

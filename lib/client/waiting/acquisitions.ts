@@ -1,7 +1,7 @@
 import type { ReleaseRequest } from '../../store/lock-store.js';
 import { CLAIM } from '../../store/queue-messages.js';
-import type { Releaser } from '../../store/releaser.js';
 import { LastEntries } from '../last-entries.js';
+import type { LockClient } from '../lock-client.js';
 import { TransientMap } from '../../store/transient-map.js';
 import { clearTimer } from '../../runtime/runtime.js';
 import { idleTimerAt, now } from '../holding/deadline.js';
@@ -38,11 +38,7 @@ export class Acquisitions {
   /** One timer for all acquisitions, made for the first one that waits: most are granted at once. */
   private timer: NodeJS.Timeout | undefined;
 
-  constructor(
-    private readonly releaser: Pick<Releaser, 'release'>,
-    /** Called once a second while an acquisition is older than LONG. */
-    private readonly onLongAcquisition: () => void = () => undefined,
-  ) {}
+  constructor(private readonly client: LockClient) {}
 
   add(owner: string, queue: LocalQueue): void {
     this.queues.set(owner, queue);
@@ -90,7 +86,7 @@ export class Acquisitions {
     const kept = Math.ceil(left.at + keepFor - now());
     const release = { ...left.release, keepFor: kept > 0 ? kept : undefined };
     // The hold lasts for the requested lease, or for a claim.
-    void this.releaser.release(release, now() + Math.max(leaseTime, CLAIM));
+    void this.client.releaser.release(release, now() + Math.max(leaseTime, CLAIM));
   }
 
   private readonly lookAtAge = (): void => {
@@ -98,7 +94,7 @@ export class Acquisitions {
     const [oldest] = this.queues.values();
     if (oldest === undefined) return;
     const age = now() - (oldest.askingSince ?? now());
-    if (age >= LONG) this.onLongAcquisition();
+    if (age >= LONG) this.client.labels.keep();
     this.timer = idleTimerAt(now() + (age < LONG ? LONG - age : LONG), this.lookAtAge);
   };
 
