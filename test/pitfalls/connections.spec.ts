@@ -49,6 +49,8 @@ it.each<[string, string | object]>([
   ['connection.host', { host: undefined, port: 6_379 }],
   ['connection.host', { host: '' }],
   ['connection.sentinels[0].host', { name: 'm', sentinels: [{ host: undefined, port: 26_379 }] }],
+  ['connection.name', { name: undefined, sentinels: [{ host: 'a', port: 26_379 }] }],
+  ['connection.name', { name: 'm' }],
   ['connection.cluster[0].host', { cluster: [{ host: '', port: 7_000 }] }],
 ])('is refused at boot: a place without a value, %s (pitfall 84)', (option, connection) => {
   expect(() => LockModule.forRoot({ connection })).toThrow(

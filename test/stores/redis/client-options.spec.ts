@@ -64,7 +64,7 @@ describe('The options of a client', () => {
 
   it('have a host and a name that are no URL, which could show a password', () => {
     for (const name of ['host', 'name']) {
-      for (const value of ['localhost', '::1']) expect(refused({ [name]: value })).toBeUndefined();
+      for (const value of ['localhost', '::1']) expect(refused({ host: 'a', [name]: value })).toBeUndefined();
       for (const value of ['redis://localhost', 'user:secret@localhost', 7])
         expect(refused({ [name]: value })).toBe(`connection.${name}`);
     }
@@ -79,8 +79,14 @@ describe('The options of a client', () => {
   it.each([
     [{ host: 'a', path: undefined, sentinels: undefined, url: undefined }, undefined],
     [{ path: '/run/redis.sock', host: undefined, port: undefined }, undefined],
-    [{ sentinels: [{ port: 1 }], host: '', port: undefined }, undefined],
+    [{ name: 'm', sentinels: [{ port: 1 }], host: '', port: undefined }, undefined],
     [{ path: null, sentinels: null }, undefined],
+    [{ name: 'm', sentinels: null }, undefined],
+    [{ name: 'm', host: 'a' }, undefined],
+    [{ name: 'm', path: '/run/redis.sock' }, undefined],
+    [{ name: null }, undefined],
+    [{ name: 'm' }, 'name'],
+    [{ name: 'm', port: 6_379 }, 'name'],
     [{ host: undefined }, 'host'],
     [{ host: 'a', port: undefined }, 'port'],
     [{ path: '' }, 'path'],
@@ -127,10 +133,18 @@ describe('The options of a client', () => {
 
   it('have sentinels, whose options are checked as well', () => {
     expect(refused({ sentinels: null })).toBeUndefined();
-    expect(refused({ sentinels: [{ host: 'a', port: 1 }] })).toBeUndefined();
-    for (const sentinels of [[], {}, 'a']) expect(refused({ sentinels })).toBe('connection.sentinels');
-    expect(refused({ sentinels: [{ port: 1 }, { port: 0 }] })).toBe('connection.sentinels[1].port');
-    expect(refused({ sentinels: ['a'] })).toBe('connection.sentinels[0]');
+    const name = 'm';
+    expect(refused({ name, sentinels: [{ host: 'a', port: 1 }] })).toBeUndefined();
+    for (const sentinels of [[], {}, 'a']) expect(refused({ name, sentinels })).toBe('connection.sentinels');
+    expect(refused({ name, sentinels: [{ port: 1 }, { port: 0 }] })).toBe('connection.sentinels[1].port');
+    expect(refused({ name, sentinels: ['a'] })).toBe('connection.sentinels[0]');
+  });
+
+  it('name the master beside sentinels', () => {
+    const sentinels = [{ port: 1 }];
+    for (const options of [{ sentinels }, { sentinels, path: '/run/redis.sock' }])
+      expect(refused(options)).toBe('connection.name');
+    for (const name of [undefined, null, '']) expect(refused({ name, sentinels })).toBe('connection.name');
   });
 
   it('include those for the nodes of a cluster', () => {

@@ -103,16 +103,33 @@ export function assertClientOptions(option: string, options: unknown): void {
 function assertAddress(option: string, options: Readonly<Record<string, unknown>>): void {
   const isGiven = (name: string) => options[name] != null && options[name] !== '';
   // ioredis looks at no host and port beside these.
-  if (isGiven('path') || isGiven('sentinels')) return;
+  if (isGiven('sentinels')) {
+    if (isGiven('name')) return;
+    const rule = 'must be the name of the master, as the sentinels call it';
+    throw new LockConfigError(`${option}.name`, rule, { value: options.name });
+  }
+  if (isGiven('path')) return;
   const isMissing = (name: string) => name in options && !isGiven(name);
   const missing =
     ['host', 'port'].find(isMissing) ??
     // An explicit null means none of them.
     (isGiven('host') ? undefined : OTHER_ADDRESSES.find((name) => isMissing(name) && options[name] !== null));
-  if (missing === undefined) return;
+  if (missing === undefined) {
+    if (isGiven('name') && !isGiven('host') && options.sentinels !== null) throw nameAlone(option);
+    return;
+  }
   const cure = 'set it, or leave the option out if that is meant';
   const rule = `has no value, so ioredis would connect to its default, such as localhost:6379; ${cure}`;
   throw new LockConfigError(`${option}.${missing}`, rule, { value: options[missing] });
+}
+
+/** The name of a master without the sentinels that know its address. */
+function nameAlone(option: string): LockConfigError {
+  const cure = 'give sentinels too, or a host';
+  return new LockConfigError(
+    `${option}.name`,
+    `is no address, so ioredis would connect to localhost; ${cure}`,
+  );
 }
 
 function assertCluster(option: string, connection: { cluster: unknown; options?: unknown }): void {
