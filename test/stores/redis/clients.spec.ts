@@ -167,6 +167,9 @@ describe('A client of the application', () => {
     autoResendUnfulfilledCommands: false,
     retryStrategy: () => 50,
     reconnectOnError: () => true,
+    // These count beside sentinels only.
+    failoverDetector: true,
+    sentinelCommandTimeout: 1_000,
   };
   const codes = (options: RedisOptions) =>
     clientWarnings({ options } as unknown as Redis, 'a:1').map(({ code, node }) => `${code} ${node}`);
@@ -177,13 +180,15 @@ describe('A client of the application', () => {
     [['resend a:1'], { autoResendUnfulfilledCommands: true }],
     [['resend a:1'], { autoResendUnfulfilledCommands: true, maxRetriesPerRequest: 1 }],
     [[], { autoResendUnfulfilledCommands: true, maxRetriesPerRequest: 0 }],
-    [['failover-detector a:1'], { sentinels: [{ port: 1 }] }],
+    [['failover-detector a:1'], { sentinels: [{ port: 1 }], failoverDetector: undefined }],
     [['failover-detector a:1'], { sentinels: [{ port: 1 }], failoverDetector: false }],
-    [[], { sentinels: [{ port: 1 }], failoverDetector: true }],
+    [['sentinel-command-timeout a:1'], { sentinels: [{ port: 1 }], sentinelCommandTimeout: undefined }],
+    [[], { sentinels: [{ port: 1 }] }],
+    [[], { failoverDetector: undefined, sentinelCommandTimeout: undefined }],
     [['retry-strategy a:1'], { retryStrategy: null }],
     [['reconnect-on-error a:1'], { reconnectOnError: null }],
     // A Sentinel client is told of the new master, and nothing moves behind a socket of this machine.
-    [[], { reconnectOnError: undefined, sentinels: [{ port: 1 }], failoverDetector: true }],
+    [[], { reconnectOnError: undefined, sentinels: [{ port: 1 }] }],
     [[], { reconnectOnError: undefined, path: '/run/redis.sock' }],
   ])('is warned of %j with %j', (warnings, options) => {
     expect(codes({ ...GOOD, ...options })).toEqual(warnings);

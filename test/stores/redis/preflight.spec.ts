@@ -149,8 +149,13 @@ describe('Preflight', () => {
     ['reconnect-on-error', { reconnectOnError: null }, /READONLY.*Set reconnectOnError to \(error\) =>/],
     [
       'failover-detector',
-      { sentinels: [{ host: '127.0.0.1', port: 1 }], name: 'locks' },
+      { sentinels: [{ host: '127.0.0.1', port: 1 }], name: 'locks', sentinelCommandTimeout: 1_000 },
       /Set failoverDetector to true/,
+    ],
+    [
+      'sentinel-command-timeout',
+      { sentinels: [{ host: '127.0.0.1', port: 1 }], name: 'locks', failoverDetector: true },
+      /Set sentinelCommandTimeout/,
     ],
   ])("warns of a user's client: %s", async (code, options, message) => {
     const server = await environment.server();

@@ -23,6 +23,13 @@ export function clientWarnings({ options }: Redis, node: string): StoreWarning[]
       'no other process sees. Set failoverDetector to true, or pass options instead of a client';
     warnings.push({ code: 'failover-detector', node, message });
   }
+  if (options.sentinels != null && options.sentinelCommandTimeout === undefined) {
+    const message =
+      `The client of ${node} has no sentinelCommandTimeout: it waits without an end for a sentinel that is frozen, and ` +
+      'takes no lock meanwhile, although other sentinels know the master. Set sentinelCommandTimeout, or pass options ' +
+      'instead of a client';
+    warnings.push({ code: 'sentinel-command-timeout', node, message });
+  }
   if (typeof options.retryStrategy !== 'function') {
     const message =
       `The client of ${node} does not connect again (no retryStrategy): the first loss of its connection ends all ` +
