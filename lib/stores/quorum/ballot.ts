@@ -111,9 +111,12 @@ export function gather<A>(
   return ballot.until(rule);
 }
 
-/** The values of the members that have answered with one. */
-export const valuesOf = <A>(answers: Answers<A>): A[] =>
-  answers.flatMap((answer) => (answer !== undefined && 'value' in answer ? [answer.value] : []));
+/** The values of the members that have answered with one. A loop, because each acquisition comes here often. */
+export function valuesOf<A>(answers: Answers<A>): A[] {
+  const values: A[] = [];
+  for (const answer of answers) if (answer !== undefined && 'value' in answer) values.push(answer.value);
+  return values;
+}
 
 /** The value of one member; undefined if it has not answered with one. */
 export const valueAt = <A>(answers: Answers<A>, index: number): A | undefined =>

@@ -31,6 +31,8 @@ export class Charters {
   private readonly tried: number[] = [];
   /** The moment from which each vote should count, by the members' last answers. */
   private readonly votesFrom: (number | undefined)[] = [];
+  /** ms by which the median of the members' clocks is ahead of `now()`. */
+  private clock: number | undefined;
   /** The numbers of all members with a vote that this process has seen. Undefined before the first one. */
   private remembered: Numbers | undefined;
   /** Why this service may not use the members. Cleared only when all have one charter: a member may lose the other one. */
@@ -67,10 +69,7 @@ export class Charters {
 
   /** The median of the members' clocks, µs. Undefined if fewer than a majority have reported. */
   get time(): number | undefined {
-    const clocks = this.standings.flatMap((standing) => standing?.clock ?? []).sort((a, b) => a - b);
-    if (clocks.length < this.needed) return undefined;
-    // The lower median, if the number of clocks is even.
-    return ((clocks[Math.ceil(clocks.length / 2) - 1] ?? 0) + now()) * 1_000;
+    return this.clock === undefined ? undefined : (this.clock + now()) * 1_000;
   }
 
   /** Whether the vote counts that a member gives over its present connection. */
@@ -165,6 +164,9 @@ export class Charters {
     }
     const clock = standing.time === undefined ? undefined : standing.time - now();
     this.standings[index] = { ...standing, ...(clock !== undefined && { clock }) };
+    const clocks = this.standings.flatMap((each) => each?.clock ?? []).sort((a, b) => a - b);
+    // The lower median, if the number of clocks is even.
+    this.clock = clocks.length < this.needed ? undefined : clocks[Math.ceil(clocks.length / 2) - 1];
     this.learn();
   }
 

@@ -20,7 +20,7 @@ export async function releaseEverywhere(quorum: Quorum, request: ReleaseRequest)
   const ballot = new Ballot<Found<string>>(quorum);
   const asked = [...members.entries()].filter(([index]) => hold?.mayBeHeldBy(index) !== false);
   const heard = asked.map(([index, { store }]) =>
-    ballot.enter(index, store.release(release).catch(asAnswer)).then(() => index),
+    ballot.enter(index, store.release(release).catch(asAnswer)),
   );
   const reply = await majorityFor(quorum, name, [ballot, asked.length], 'released');
   if (hold?.released.size === hold?.fencingTokens.size) holds.delete(owner);
@@ -30,7 +30,13 @@ export async function releaseEverywhere(quorum: Quorum, request: ReleaseRequest)
     if (insist || valueAt(ballot.answers, index) === undefined)
       void releasers[index]?.release(release, until, { insist });
   };
-  for (const each of heard) void each.then(repeat);
+  asked.forEach(([index], n) => {
+    if (ballot.answers[index] === undefined)
+      void heard[n]?.then(() => {
+        repeat(index);
+      });
+    else repeat(index);
+  });
   if (typeof reply !== 'string') throw reply;
   return reply;
 }
