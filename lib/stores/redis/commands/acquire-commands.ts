@@ -12,7 +12,7 @@ import { TransientMap } from '../../../store/transient-map.js';
 import type { AcquisitionGuard, Argument, Command, Receipt } from './command.js';
 import type { Confirmations } from './confirmations.js';
 import type { Deployment } from '../connection/deployment.js';
-import { FENCE_TTL, type LockKeys } from './keys.js';
+import { FENCE_TTL } from './keys.js';
 import { LETTERS, NOBODY } from '../messages/queue-protocol.js';
 import { notALock, UnexpectedReply } from '../connection/redis-errors.js';
 import { plainGroupReply, plainReply, type Queued, queueReply } from './replies.js';
@@ -94,32 +94,20 @@ export class AcquireCommands {
       entry?.arrival ?? 0,
       ownWriteHold ?? '',
     ];
-    const answer = await this.guarded(owner, [name], async (acquisition) => {
-      const ask = async () =>
-        queueReply(
-          await this.connection.run(
-            scripts.queueAcquire,
-            keys.queued,
-            [...args, FENCE_TTL, this.calls.clusterArgument],
-            acquisition,
-            receipt,
-          ),
-        );
-      const first = await ask();
-      if (!('kind' in first) || first.kind !== 'lock') return first;
-      await this.lookAtPlainWaiters(keys);
-      return await ask();
-    });
+    const answer = await this.guarded(owner, [name], async (acquisition) =>
+      queueReply(
+        await this.connection.run(
+          scripts.queueAcquire,
+          keys.queued,
+          [...args, FENCE_TTL, this.calls.clusterArgument],
+          acquisition,
+          receipt,
+        ),
+      ),
+    );
     if ('kind' in answer) throw kindMismatch(name, { kind, capacity }, answer);
     this.calls.clocks.of(answer.node).learn(answer.date, sentAt, now());
     return answer.reply;
-  }
-
-  /** Lets the first waiter of a plain lock without a holder in, and forgets the dead ones. Another kind has asked for the name. */
-  private async lookAtPlainWaiters(keys: LockKeys): Promise<void> {
-    const publishing = this.calls.publishing(keys);
-    const args = [NOBODY, ...publishing, 0, FENCE_TTL, 0, '', '', 0, this.calls.clusterArgument];
-    await this.connection.run(scripts.release, keys.queued, args).catch(() => undefined);
   }
 
   /** A later release of the owner undoes requests that are still under way. */

@@ -59,11 +59,22 @@ if kind == '' then
 end
 local function head_of_queue() return redis.call('ZRANGE', KEYS[3], 0, 0)[1] end
 local head = head_of_queue()
--- Some waiters wait for the lock as a plain one. A name with waiters keeps its kind. Only release.lua can let them in, or
--- forget the dead ones.
-if holders == 0 and head and not is_of_kind(string.sub(head, 1, 1)) then
-  ensure_master('ZREM', KEYS[1], '')
-  return { -1, 'lock', 1 }
+-- The lock has no holder, and some waiters wait for it as a plain lock. A name with waiters keeps its kind, so the first one
+-- gets a claim of that kind: without this, a later owner would take the name from waiters that arrived before it. Each dead
+-- waiter that cannot be told from a living one keeps this owner out for the time of a claim.
+while head and not is_of_kind(string.sub(head, 1, 1)) do
+  local whose, wanted = string.match(head, '^%S (%S+) ?(%d*)$')
+  local token, span = next_token(), math.min(tonumber(wanted) or CLAIM, CLAIM)
+  redis.call('ZREM', KEYS[3], head)
+  if is_subscribed(whose) then
+    redis.call('HSET', KEYS[1], whose, 1)
+    redis.call('PEXPIRE', KEYS[1], span)
+    redis.call('SET', KEYS[2], digits(token) .. ' ' .. whose, 'PX', span + stay)
+    local rivals = head_of_queue() and 1 or 0
+    if send(whose, 'granted', whose, digits(token), digits(now), digits(span), server(), rivals) then return { -1, 'lock', 1 } end
+    redis.call('HDEL', KEYS[1], whose)
+  end
+  head = head_of_queue()
 end
 
 -- After its first write a script is not refused any more because the memory is full. An owner that has the lock already, or

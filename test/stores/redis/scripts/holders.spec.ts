@@ -295,6 +295,17 @@ describe('A user without some rights', () => {
     expect(await as('-publish', releaseWith)).toBe(1);
     expect(await lock.redis.exists(LOCK, QUEUE)).toBe(0);
   });
+
+  it('gives a plain waiter that is gone no claim', async () => {
+    await lock.fence('5 z:1');
+    await lock.waiters({ 'p gone:1 30000': 90 });
+    const args = ['a:1', 'x', 'fair', 1, LEASE, 1, 0, '', STAY, ''];
+    const reply = await as('-pubsub', (redis) =>
+      redis.eval(queueAcquire.source, 3, LOCK, FENCE, QUEUE, ...args),
+    );
+    expect((reply as Reply)[0]).toBe(1);
+    expect(await lock.redis.type(LOCK)).toBe('zset');
+  });
 });
 
 describe('Permits', () => {
@@ -447,13 +458,37 @@ describe('A turn', () => {
     expect(await lock.queue()).toEqual([]);
   });
 
-  it('is none while the first of the queue waits for the plain lock', async () => {
-    await lock.waiters({ 'p gone:1 30000': 90, 'x c:1 30000': 30 });
+  it('of a plain waiter that lives is a claim of the plain lock, which comes first', async () => {
+    await lock.waiters({ 'p gone:1 30000': 90, 'p b:1 30000': 70, 'x c:1 30000': 30 });
     await lock.fence('5 z:1');
-    await lock.listen('c');
+    await lock.listen('b', 'c');
     expect(await acquire('a:1')).toEqual([-1, 'lock', 1]);
-    expect([await lock.told(), await lock.redis.exists(LOCK)]).toEqual([[], 0]);
-    expect(await lock.queue()).toEqual(['p gone:1 30000', 'x c:1 30000']);
+    const [[, , owner, token, , span, , rivals] = []] = granted(await lock.told());
+    expect([owner, span, rivals]).toEqual(['b:1', String(CLAIM), '1']);
+    expect(await lock.redis.hgetall(LOCK)).toEqual({ 'b:1': '1' });
+    expect(await lock.redis.get(FENCE)).toBe(`${String(token)} b:1`);
+    expect(await lock.endOf(FENCE)).toBe((await lock.endOf(LOCK)) + STAY);
+    expect(await lock.queue()).toEqual(['x c:1 30000']);
+  });
+
+  it('of a plain waiter is for no longer than the lease that it has asked for', async () => {
+    await lock.waiters({ 'p b:1 300': 70 });
+    await lock.listen('b');
+    await acquire('a:1');
+    const [[, , owner, , , span, , rivals] = []] = granted(await lock.told());
+    expect([owner, span, rivals]).toEqual(['b:1', '300', '0']);
+    await lock.clear();
+    await lock.listen('b');
+    await lock.waiters({ 'p b:1': 70 });
+    await acquire('a:1');
+    expect(granted(await lock.told())[0]?.[5]).toBe(String(CLAIM));
+  });
+
+  it('of plain waiters that are all gone is not waited for', async () => {
+    await lock.waiters({ 'p gone:1 30000': 90, 'p gone:2 300': 70 });
+    await lock.fence('5 z:1');
+    expect((await acquire('a:1'))[0]).toBe(1);
+    expect(await lock.queue()).toEqual([]);
   });
 
   it('is told behind a claim to the 1st, 2nd, 4th and last process', async () => {
