@@ -69,7 +69,7 @@ export function createStore(options: LockModuleOptions, settings: Settings): Loc
   if (nodes !== undefined) {
     // A silent node must not use up the lease that the other nodes have granted.
     const terms = termsOf(options, settings, commandTimeOf(leaseTime / 20, 50));
-    const given = nodes.map((node) => clientOf(node, leaseTime));
+    const given = nodes.map((node) => clientOf(node, terms.commandTimeout));
     const members = given.map((client) => singleStore(client, terms, true));
     const quorum = new QuorumLockStore(members, leaseTime);
     deployments.set(
@@ -81,7 +81,7 @@ export function createStore(options: LockModuleOptions, settings: Settings): Loc
   if (connection === undefined) throw new LockConfigError('connection', 'is missing');
   // A timeout of a sixth of the lease leaves time to repeat a renewal.
   const terms = termsOf(options, settings, commandTimeOf(leaseTime / 6, 100));
-  const given = clientOf(connection, leaseTime);
+  const given = clientOf(connection, terms.commandTimeout);
   const { store: made, deployment } = given.client.isCluster
     ? clusterStore(given, nameOf(connection), terms)
     : singleStore(given, terms, false);
@@ -188,18 +188,18 @@ function clusterStore(given: GivenClient, name: string, { commandTimeout, ...ter
   return { store, deployment: connection };
 }
 
-function clientOf(connection: ConnectionOption, leaseTime: number): GivenClient {
+function clientOf(connection: ConnectionOption, commandTimeout: number): GivenClient {
   if (typeof connection === 'string') {
-    return { client: commandClient(connection, leaseTime), owned: true };
+    return { client: commandClient(connection, commandTimeout), owned: true };
   }
   if (isClient(connection)) return { client: connection, owned: false };
   if ('cluster' in connection) {
     const nodes = clusterNodes('connection.cluster', connection.cluster);
     const { options = {} } = connection;
-    const client = clusterClient(nodes, options, leaseTime);
+    const client = clusterClient(nodes, options, commandTimeout);
     return { client, owned: true, lookInterval: options.slotsRefreshInterval };
   }
-  return { client: commandClient(connection, leaseTime), owned: true };
+  return { client: commandClient(connection, commandTimeout), owned: true };
 }
 
 const nameOf = (connection: ConnectionOption): string =>

@@ -1,4 +1,4 @@
-import { LockAbortedError } from '../../api/errors.js';
+import { LockAbortedError, type LockUnavailableError } from '../../api/errors.js';
 import { isLockUnavailableError } from '../../api/error-guards.js';
 import { clearTimer } from '../../runtime/runtime.js';
 import { idleTimerAt, now, pauseFor } from '../holding/deadline.js';
@@ -9,6 +9,8 @@ interface Bounds {
   /** On the monotonic clock. The wait lasts at least for GRACE. */
   readonly until?: number;
   readonly signal?: AbortSignal | undefined;
+  /** Why nothing can be sent now, if the store knows. */
+  readonly outage?: () => LockUnavailableError | undefined;
 }
 
 /**
@@ -18,7 +20,7 @@ interface Bounds {
 export function answerWithin<T>(
   answer: Promise<T>,
   name: string,
-  { until = Infinity, signal }: Bounds,
+  { until = Infinity, signal, outage }: Bounds,
 ): Promise<T> {
   if (until === Infinity && signal === undefined) return answer;
   const sentAt = now();
@@ -26,7 +28,7 @@ export function answerWithin<T>(
   let ignore: (() => void) | undefined;
   const bound = new Promise<never>((_, reject) => {
     const tooLate = () => {
-      reject(unanswered(name, sentAt));
+      reject(unanswered(name, sentAt, outage?.()));
     };
     if (until < Infinity) timer = idleTimerAt(Math.max(until, sentAt + GRACE), tooLate);
     ignore =

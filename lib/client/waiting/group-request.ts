@@ -46,7 +46,8 @@ export async function requestAll(
     groups.add(sendAway);
   });
   const until = waitTime > 0 ? grantedAt + waitTime : Infinity;
-  const reply = await answerWithin(Promise.race([asked, sentAway]), name, { until, signal })
+  const outage = () => names.map((each) => client.store.outageOf?.(each)).find((down) => down);
+  const reply = await answerWithin(Promise.race([asked, sentAway]), name, { until, signal, outage })
     .catch((error: unknown) => {
       // Released before the caller is told that it has left.
       giveUp(false);

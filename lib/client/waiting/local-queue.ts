@@ -261,7 +261,10 @@ export class LocalQueue extends LocalTurns {
       return;
     }
     const obstacle = this.acquisition?.obstacle;
-    const silence = silentSince === undefined ? undefined : unanswered(this.name, silentSince);
+    const silence =
+      silentSince === undefined
+        ? undefined
+        : unanswered(this.name, silentSince, this.client.store.outageOf?.(this.name));
     this.leave(waiter);
     if (obstacle instanceof Error) waiter.refuse(obstacle);
     else waiter.refuse(silence ?? this.busy(obstacle));

@@ -76,9 +76,14 @@ export function tooLate(name: string): LockUnavailableError {
   return new LockUnavailableError(name, { cause });
 }
 
-export function unanswered(name: string, sentAt: number): LockUnavailableError {
-  const cause = new Error(`the store has not answered for ${String(Math.round(now() - sentAt))} ms`);
-  return new LockUnavailableError(name, { cause });
+/** @param outage why nothing can be sent now, if the store knows: the better reason */
+export function unanswered(
+  name: string,
+  sentAt: number,
+  outage?: LockUnavailableError,
+): LockUnavailableError {
+  const silence = `the store has not answered for ${String(Math.round(now() - sentAt))} ms`;
+  return new LockUnavailableError(name, { cause: outage?.cause ?? new Error(silence) });
 }
 
 /** A store of the application may reject with any value. */

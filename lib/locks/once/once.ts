@@ -71,7 +71,9 @@ export async function once<T>(
     const until = Math.min(end, now() + longest);
     const ask = async () => {
       assertWanted();
-      const recalled = answerWithin(periods.recall(name), name, longest === 0 ? {} : { until });
+      const outage = () => client.store.outageOf?.(name);
+      const bounds = longest === 0 ? {} : { until, outage };
+      const recalled = answerWithin(periods.recall(name), name, bounds);
       return await recalled.catch((error: unknown) => {
         assertWanted();
         throw error;

@@ -197,7 +197,9 @@ export class RedisLockStore implements LockStore {
       if (error === NODE_OF_CLUSTER)
         warnings.push({ code: 'cluster-node', node, message: `${node}: ${error}` });
     }
-    if (!this.options.isMember) warnings.push(...quorumNodeWarnings(await charteredNodes(this.connection)));
+    // A server that is down would not tell for as long as a command takes.
+    const mayTell = !this.options.isMember && nodes.some(({ status }) => status !== 'down');
+    if (mayTell) warnings.push(...quorumNodeWarnings(await charteredNodes(this.connection)));
     return { status: overallStatus(nodes, 1), nodes, warnings };
   }
 
@@ -213,7 +215,7 @@ export class RedisLockStore implements LockStore {
           nodeHealth(
             node,
             this.subscriptions,
-            depth === 'try' ? this.trial.at(node) : undefined,
+            depth === 'try' ? () => this.trial.at(node) : undefined,
             this.connection.isCluster,
           ),
         ),

@@ -6,7 +6,7 @@ import { createConnection } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import { AbstractConnector, type RedisOptions } from 'ioredis';
-import { Stage } from '../stage.js';
+import { Stage, until } from '../stage.js';
 
 const stage = Stage.set();
 
@@ -80,5 +80,30 @@ describe('An idle connection that was dropped without a word (pitfall 86)', () =
     await sleep(500);
     proxy.forgetConnections();
     expect(await locks.health()).toMatchObject({ status: 'up', nodes: [{ subscriber: true }] });
+  });
+
+  it('is replaced under default calls also if it is in use', async () => {
+    const proxy = await stage.proxy();
+    const locks = stage.service({ connection: proxy.url });
+    const held = await locks.acquire('held');
+    const calls: Promise<unknown>[] = [];
+    for (let n = 0; n < 60; n++) {
+      if (n === 20) proxy.forgetConnections();
+      calls.push(locks.acquire(`order:${String(n)}`).then((lease) => lease.release()));
+      await sleep(50);
+    }
+    await Promise.all(calls);
+    expect(held.held).toBe(true);
+  });
+
+  it('is no reason to wait for it: an attempt to connect without an answer is followed by another one', async () => {
+    const proxy = await stage.proxy();
+    proxy.dropReplies(true);
+    const locks = stage.service({ connection: proxy.url });
+    const calls = ['order:7', 'order:8'].map((name) => locks.acquire(name));
+    await until(() => Promise.resolve(proxy.connections > 0));
+    proxy.dropReplies(false);
+    // The replies that were swallowed do not come any more.
+    for (const lease of await Promise.all(calls)) expect(lease.held).toBe(true);
   });
 });

@@ -18,7 +18,7 @@ beforeEach(() => {
   jest.useFakeTimers();
   // In the middle of what chance may give.
   jest.spyOn(Math, 'random').mockReturnValue(0.5);
-  client = commandClient('redis://127.0.0.1:1', 30_000);
+  client = commandClient('redis://127.0.0.1:1', 2_000);
 });
 
 afterEach(() => {
@@ -39,7 +39,7 @@ it('the pauses between attempts to connect grow, also where each connection is l
 it('the pauses of the services of a fleet differ, between half and one and a half of them', () => {
   jest.restoreAllMocks();
   const fleet = Array.from({ length: 150 }, () => {
-    const own = commandClient('redis://127.0.0.1:1', 30_000);
+    const own = commandClient('redis://127.0.0.1:1', 2_000);
     const pauses = [1, 10].map((attempt) => Number(own.options.retryStrategy?.(attempt)));
     own.disconnect();
     return pauses;
@@ -74,9 +74,16 @@ describe('Our own client', () => {
     expect(client.status).toBe('wait');
   });
 
-  it('gives a silent connection up after a third of the lease, within reason', () => {
-    const silence = (leaseTime: number) => keep(commandClient('redis://a', leaseTime)).options.socketTimeout;
-    expect([30_000, 300, 100_000_000_000].map(silence)).toEqual([10_000, 1_000, 3_600_000]);
+  it('gives up a silent connection, and an attempt to connect, after twice the time of a command', () => {
+    const silence = (commandTimeout: number) => {
+      const { socketTimeout, connectTimeout } = keep(commandClient('redis://a', commandTimeout)).options;
+      return [socketTimeout, connectTimeout];
+    };
+    expect([2_000, 100].map(silence)).toEqual([
+      [4_000, 4_000],
+      [1_000, 1_000],
+    ]);
+    expect(keep(commandClient('redis://a?connectTimeout=9000', 2_000)).options.connectTimeout).toBe(9_000);
   });
 
   it('asks sentinels anew at growing pauses, of a second at most', () => {
@@ -88,7 +95,7 @@ describe('Our own client', () => {
     const own = keep(new Redis({ lazyConnect: true }));
     const nodeOfCluster = keep(new Redis({ lazyConnect: true }));
     const nodes = { nodes: [{ host: 'a', port: 1 }], shared: {} };
-    keep(clusterClient(nodes, {}, 30_000)).emit('+node', nodeOfCluster);
+    keep(clusterClient(nodes, {}, 2_000)).emit('+node', nodeOfCluster);
     for (const closed of [
       client,
       nodeOfCluster,
@@ -127,7 +134,7 @@ describe('Our own client', () => {
   it('of a cluster decides itself what is sent again, and looks for nodes itself', () => {
     const nodes = [{ host: 'a', port: 1, tls: {} }];
     const given = { redisOptions: { password: 'secret', enableReadyCheck: true }, enableReadyCheck: true };
-    const { options } = keep(clusterClient({ nodes, shared: { username: 'user' } }, given, 30_000));
+    const { options } = keep(clusterClient({ nodes, shared: { username: 'user' } }, given, 2_000));
     expect(options).toMatchObject({
       enableReadyCheck: false,
       enableOfflineQueue: false,
@@ -139,7 +146,7 @@ describe('Our own client', () => {
         password: 'secret',
         enableReadyCheck: false,
         maxRetriesPerRequest: 0,
-        socketTimeout: 10_000,
+        socketTimeout: 4_000,
       },
     });
     expect([1, 2, 20].map((attempt) => options.clusterRetryStrategy?.(attempt))).toEqual([50, 100, 500]);

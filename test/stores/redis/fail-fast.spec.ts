@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, it } from '@jest/globals';
 import type { LockService } from '../../../lib/index.js';
+import { outageOf } from '../../../lib/api/outage.js';
 import { until } from '../../scenarios/until.js';
 import { RedisServer } from '../../support/redis-server.js';
 import { TestEnvironment } from '../../support/test-environment.js';
@@ -44,6 +45,16 @@ describe('failFast', () => {
     const begun = performance.now();
     await expectFailure(locks.acquire('a', { waitTime: 800 }));
     expect(performance.now() - begun).toBeGreaterThan(700);
+    // Callers that wait for less than a command takes are told the reason, too.
+    for (const call of [
+      locks.acquire('a', { waitTime: 300 }),
+      locks.getFairLock('fair').acquire({ waitTime: 300 }),
+      locks.acquire(['a', 'b'], { waitTime: 300 }),
+      locks.once('once', { period: '1h', waitTime: 300 }, () => undefined),
+    ]) {
+      const error = await call.then(undefined, (reason: unknown) => reason);
+      expect(outageOf(error)).toMatch(/ECONNREFUSED/);
+    }
     void held.release();
 
     const waiting = locks.acquire('a');

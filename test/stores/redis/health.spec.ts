@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { type Command, Redis } from 'ioredis';
+import { filter, firstValueFrom } from 'rxjs';
 import type { LockService } from '../../../lib/index.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 import { until } from '../../scenarios/until.js';
@@ -81,6 +82,20 @@ describe('Health', () => {
     ]);
     await heal();
     await until(isUp);
+  });
+
+  it('of a server that is gone has the reason each time, also if messages came from there', async () => {
+    const held = await locks.acquire('a');
+    await locks.acquire('a', { waitTime: 50 }).catch(() => undefined);
+    const isGone = firstValueFrom(locks.events$.pipe(filter(({ type }) => type === 'disconnected')));
+    await server.kill();
+    await isGone;
+    const node = `127.0.0.1:${String(server.port)}`;
+    for (let n = 0; n < 3; n++) {
+      const { nodes } = await locks.health();
+      expect(nodes).toMatchObject([{ node, status: 'down', error: expect.stringMatching(/^not connected/) }]);
+    }
+    void held.release();
   });
 
   it('of what is held shrinks while no renewal comes through', async () => {

@@ -37,7 +37,7 @@ describe('Scripts that are asked for in one turn', () => {
   });
 
   const connect = (url = server.url, timeout = 2_000) => {
-    const made = new ServerConnection(commandClient(url, 30_000), url, timeout, true);
+    const made = new ServerConnection(commandClient(url, 2_000), url, timeout, true);
     environment.add(() => made.close());
     return made;
   };

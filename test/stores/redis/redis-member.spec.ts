@@ -12,7 +12,7 @@ describe('RedisMember', () => {
   const environment = TestEnvironment.ofEach();
 
   function member(url: string): RedisMember {
-    const connection = new ServerConnection(commandClient(url, 30_000), url, 2_000, true);
+    const connection = new ServerConnection(commandClient(url, 2_000), url, 2_000, true);
     environment.add(() => connection.close());
     return new RedisMember({} as MemberStore, connection);
   }

@@ -14,7 +14,7 @@ describe('What a server says of itself', () => {
   });
 
   const connect = (url: string) => {
-    const client = commandClient(url, 3_000);
+    const client = commandClient(url, 500);
     const connection = new ServerConnection(client, nodeName(client), 500, true);
     environment.add(() => connection.close());
     return connection;

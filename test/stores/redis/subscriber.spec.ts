@@ -12,7 +12,7 @@ const environment = TestEnvironment.ofEach();
 
 const open = async () => {
   const server = await environment.server();
-  const connection = new ServerConnection(commandClient(server.url, 30_000), server.url, 2_000, true);
+  const connection = new ServerConnection(commandClient(server.url, 2_000), server.url, 2_000, true);
   const subscriber = new Subscriber(connection);
   environment.add(() => subscriber.close());
   return { server, subscriber };

@@ -9,7 +9,7 @@ describe('An acquisition that is given up before the server knows its script', (
 
   it('is not sent again, and says so instead of reporting a fault of the server', async () => {
     const server = await environment.server();
-    const connection = new ServerConnection(commandClient(server.url, 30_000), server.url, 2_000, true);
+    const connection = new ServerConnection(commandClient(server.url, 2_000), server.url, 2_000, true);
     environment.add(() => connection.close());
     await connection.send((client) => client.ping());
     const acquisition = { unwanted: false };

@@ -55,20 +55,25 @@ const bounded = (silence: number) =>
   }) satisfies RedisOptions;
 
 /**
- * A third of the lease: a vanished peer is noticed and replaced with time left for a renewal. Beyond 25 days the timer of
- * ioredis would overflow and fire at once, and an hour is long for any peer.
+ * ms without an answer, or without a connection that was asked for, after which another connection is made. Twice the time of
+ * a command, which is a third of the lease at most: a vanished peer is replaced with time left for a renewal, and while a call
+ * still waits.
  */
-const silenceOf = (leaseTime: number): number => Math.min(Math.max(1_000, leaseTime / 3), 3_600_000);
+const silenceOf = (commandTimeout: number): number => Math.max(1_000, 2 * commandTimeout);
+
+/** Unless the application has set them. Otherwise an attempt to connect to a machine that is gone takes ten seconds. */
+const attempts = (silence: number) => ({ keepAlive: KEEP_ALIVE, connectTimeout: silence });
 
 /**
  * Our own client for commands. It connects when it is told to, which is when the modules are initialised, or at the first
  * use. If a boot fails before that, nothing is left that would have to be closed.
  */
-export function commandClient(given: string | RedisOptions, leaseTime: number): Redis {
+export function commandClient(given: string | RedisOptions, commandTimeout: number): Redis {
   const connection = typeof given === 'string' ? urlOptions('connection', given) : given;
-  const options = bounded(silenceOf(leaseTime));
+  const silence = silenceOf(commandTimeout);
+  const options = bounded(silence);
   const client = new Redis({
-    keepAlive: KEEP_ALIVE,
+    ...attempts(silence),
     ...connection,
     ...sentinelOptions(connection),
     ...options,
@@ -95,10 +100,11 @@ function endSilenceWithConnection(client: Redis): void {
 export function clusterClient(
   { nodes, shared }: ClusterNodes,
   options: ClusterOptions,
-  leaseTime: number,
+  commandTimeout: number,
 ): Cluster {
+  const silence = silenceOf(commandTimeout);
   const ours = {
-    ...bounded(silenceOf(leaseTime)),
+    ...bounded(silence),
     replyMapping: 'legacy',
     // If INFO is renamed away, no node would ever be ready. A node that is loading says so to each command.
     enableReadyCheck: false,
@@ -107,7 +113,7 @@ export function clusterClient(
   const given = nodes.map((node) => ({ ...node, ...ours }));
   const client = new Cluster(given, {
     ...options,
-    redisOptions: { keepAlive: KEEP_ALIVE, ...shared, ...options.redisOptions, ...ours },
+    redisOptions: { ...attempts(silence), ...shared, ...options.redisOptions, ...ours },
     clusterRetryStrategy: retryDelays(),
     // A lost node is found again, or replaced, by a look at the slots.
     clusterNodeRetryStrategy: null,

@@ -20,11 +20,15 @@ export class NotConnected extends Error {
   }
 }
 
-/** A firewall or the like has dropped the idle connection over which the command was sent. Another connection follows. */
+/**
+ * The first command over a connection that was idle has no answer. A firewall or the like has dropped the connection, or the
+ * server stands still. Another connection follows.
+ */
 export class DroppedWhileIdle extends Error {
   constructor(silence: number) {
+    const time = String(Math.round(silence));
     super(
-      `the connection was idle and has been dropped: nothing came back within ${String(Math.round(silence))} ms`,
+      `nothing came back over an idle connection within ${time} ms: it was dropped, or the server stands still`,
     );
     this.name = 'DroppedWhileIdle';
   }

@@ -1,30 +1,37 @@
 import { monotonicTime, wallTime } from '../../../runtime/runtime.js';
 import type { NodeHealth } from '../../../store/store-health.js';
 import type { Server } from '../connection/deployment.js';
+import { within } from '../connection/bounded.js';
 import { isWithheld, NODE_OF_CLUSTER, reasonOf } from '../connection/redis-errors.js';
 import { parseInfo, serverInfo } from './server-info.js';
 import { FULL, type Finding } from './trial.js';
 
+/** ms for which a server without a connection may get one: a little longer than between two attempts, as a rule. */
+const NEXT_ATTEMPT = 500;
+
 /**
  * Asks one server for its health. Never rejects, and is bounded as every command is.
  * @param subscriber the subscriptions for its messages, if there are any
- * @param attempt what taking a lock there has shown, if that is to be tried
+ * @param attempt tries to take a lock there
  * @param asCluster the connection knows the other nodes of the server's cluster
  */
 export async function nodeHealth(
   connection: Server,
   subscriber: { obstacle(): Promise<unknown> } | undefined,
-  attempt: Promise<Finding> | undefined,
+  attempt: (() => Promise<Finding>) | undefined,
   asCluster: boolean,
 ): Promise<NodeHealth> {
   const { node } = connection;
+  // A probe waits for a second or two, and nothing else would be answered, either.
+  if (connection.isDown && !(await isBack(connection)))
+    return { node, status: 'down', latency: undefined, error: reasonOf(connection.outage()) };
   // All are sent at once, so that a server that is gone is waited for once.
   const [answer, info, clockOffset, messages, found, sentinels] = await Promise.all([
     ping(connection),
     serverInfo(connection).catch(() => parseInfo('')),
     clockOffsetOf(connection),
     subscriber?.obstacle(),
-    attempt,
+    attempt?.(),
     asCluster ? undefined : unaskedSentinels(connection),
   ]);
   const { refusesWrites, full, inCluster, ...told } = info;
@@ -42,6 +49,12 @@ export async function nodeHealth(
 }
 
 const NO_MESSAGES = 'its messages do not come through, so waiters poll';
+
+const isBack = (connection: Server): Promise<boolean> =>
+  within(NEXT_ATTEMPT, () => ping(connection)).then(
+    ({ error }) => error === undefined,
+    () => false,
+  );
 
 interface Answer {
   readonly latency: number | undefined;
