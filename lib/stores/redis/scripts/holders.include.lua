@@ -67,9 +67,14 @@ local function keep_until_last()
   redis.call('PEXPIREAT', KEYS[1], latest_end)
 end
 
+-- A holder that a new one takes the place of.
+local leaving
+
 -- If the command for the end is refused, the hold is gone: a key without an end would stay if this process dies.
 local function hold(holder, deadline)
   local added = redis.call('ZADD', KEYS[1], deadline, holder)
+  if leaving then redis.call('ZREM', KEYS[1], leaving) end
+  leaving = nil
   holders = holders + added
   if holders > 1 then return keep_until_last() end
   latest_end = deadline

@@ -36,7 +36,9 @@ if ARGV[5] ~= '0' and redis.call('ZSCORE', KEYS[1], member) then
   hold(mode .. 'kept:' .. owner, now + ARGV[5])
   keep_fence()
 end
-local held = redis.call('ZREM', KEYS[1], member)
+-- The only holder goes with the next one that enters, for the same reason.
+if in_cluster and holders == 1 and first == member then leaving = member end
+local held = leaving and 1 or redis.call('ZREM', KEYS[1], member)
 if held == 0 then
   if not may_enter(mode, kind, capacity) then held = -1 end
   -- An owner that holds the lock has no entry in the queue.
@@ -49,6 +51,7 @@ else
   if holders > 0 then keep_until_last() end
 end
 advance()
+if leaving then redis.call('ZREM', KEYS[1], leaving) end
 -- A fence lives as long as the lease that it was written for, and longer. That lease has ended early.
 if held == 1 and holders == 0 then redis.pcall('PEXPIRE', KEYS[2], stay) end
 return held

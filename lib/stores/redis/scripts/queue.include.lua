@@ -121,6 +121,7 @@ local asker_token, asker_rivals
 local function advance(sparing)
   repeat
     local heads = redis.call('ZRANGE', KEYS[3], 0, 1, 'WITHSCORES')
+    local behind = true
     for i = 1, #heads, 2 do
       local entry = heads[i]
       local mode, owner, lease = string.match(entry, '^(%S) (%S+) ?(%d*)$')
@@ -134,7 +135,8 @@ local function advance(sparing)
         -- The answer of the script is no message, and needs no confirmation.
         if owner == asker then span = tonumber(lease) end
         -- The rivals: 2 also outside of the queue, 1 behind in it, 0 none. Of the second head it is not known yet.
-        local behind = heads[i + 2] or i > 1 and redis.call('EXISTS', KEYS[3]) == 1
+        -- If the slot is being moved, the server refuses a queue that is gone.
+        behind = heads[i + 2] or i > 1 and redis.pcall('EXISTS', KEYS[3]) == 1
         local rivals = outsiders and 2 or behind and 1 or 0
         if owner == asker then
           asker_token, asker_rivals = token, rivals
@@ -159,7 +161,7 @@ local function advance(sparing)
         redis.call('ZREM', KEYS[3], entry)
       end
     end
-  until #heads < 4
+  until #heads < 4 or not behind
 end
 
 -- Takes an entry in the queue: the one that exists, one at the arrival that the owner was told before, or (0) one at the

@@ -21,16 +21,28 @@
 
 local owner, publishing, release_channel, kept = ARGV[1], ARGV[2], ARGV[3], (ARGV[6] or '0') ~= '0'
 local stay = kept and ARGV[5] + ARGV[6] or ARGV[5]
+local asker = (ARGV[8] or '') ~= '' and ARGV[8]
 local released
+-- In a slot that is being moved, a key that is gone cannot be created again. So on a cluster the hold goes after the next one
+-- is written.
+local goes_last = ARGV[#ARGV] == 'cluster' and not kept and KEYS[3] and (asker or redis.call('EXISTS', KEYS[3]) == 1)
 -- The write to the lock comes first: after a first write, a server that is out of memory lets the other writes pass too.
 if not kept then
   -- The owner's field is the only one, and the hash is deleted with it.
-  released = redis.pcall('HDEL', KEYS[1], owner)
+  released = redis.pcall(goes_last and 'HEXISTS' or 'HDEL', KEYS[1], owner)
   if type(released) == 'table' then
     -- The name may be in use for something else now. An entry in the queue would outlive its waiter.
     if (ARGV[7] or '') ~= '' then redis.pcall('ZREM', KEYS[3], 'p ' .. owner .. ' ' .. ARGV[7]) end
     -- The second call raises the error and ends the script, and the error names this line.
     redis.call('HDEL', KEYS[1], owner)
+  end
+  if goes_last and released == 1 then
+    -- Needs no room. If a later command is refused, the hold ends soon.
+    redis.call('PEXPIRE', KEYS[1], 1000)
+  elseif goes_last then
+    -- A replica refuses this.
+    redis.call('HDEL', KEYS[1], owner)
+    goes_last = false
   end
 else
   released = redis.call('HEXISTS', KEYS[1], owner)
@@ -59,7 +71,6 @@ if released == 1 and ARGV[4] ~= '0' then
   end
 end
 
-local asker = (ARGV[8] or '') ~= '' and ARGV[8]
 -- Mostly no owner waits. That is done before the functions are made that only the other cases need: see acquire.lua.
 if released == 1 and not asker and not (KEYS[3] and redis.call('EXISTS', KEYS[3]) == 1) then
   -- The message is also sent if the lock stays taken: the waiters have been told of a later end. The user may not be allowed
@@ -98,8 +109,15 @@ local outsiders
 -- @include plain-queue
 -- @include plain-hand-over
 
+free = goes_last or nil
+local function pass_on()
+  local wait = hand_over()
+  if goes_last then redis.call('HDEL', KEYS[1], owner) end
+  return wait
+end
+
 if not asker then
-  hand_over()
+  pass_on()
   return released
 end
 if redis.call('HEXISTS', KEYS[1], asker) == 1 then
@@ -118,7 +136,7 @@ if redis.call('HEXISTS', KEYS[1], asker) == 1 then
 end
 local entry = 'p ' .. asker .. ' ' .. ARGV[9]
 local arrival = take_entry(entry, 0, ARGV[9] + ARGV[5] + blocked_until() - now)
-local wait = hand_over()
+local wait = pass_on()
 if asker_token then return { released, asker_token, asker_rivals } end
 if wait then return { released, wait, false, digits(arrival), now, server(), 1 } end
 local left = blocked_until() - now

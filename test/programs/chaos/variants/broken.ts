@@ -68,7 +68,7 @@ export const broken: readonly Control[] = [
     patches: [
       {
         file: SCRIPTS,
-        find: "released = redis.pcall('HDEL', KEYS[1], owner)",
+        find: "released = redis.pcall(goes_last and 'HEXISTS' or 'HDEL', KEYS[1], owner)",
         replace: "released = redis.call('DEL', KEYS[1])",
       },
     ],

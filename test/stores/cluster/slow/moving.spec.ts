@@ -1,6 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { LockUnavailableError, type LockModuleOptions, type LockService } from '../../../../lib/index.js';
+import { filter } from 'rxjs';
+import {
+  type LockEvent,
+  LockUnavailableError,
+  type LockModuleOptions,
+  type LockService,
+} from '../../../../lib/index.js';
 import { TestEnvironment } from '../../../support/test-environment.js';
 import { until } from '../../../scenarios/until.js';
 import { RedisCluster } from '../../../support/redis-cluster.js';
@@ -245,6 +251,44 @@ describe('While a slot is on its way', () => {
     });
   });
 
+  it('a lock of any kind with several waiters changes hands', async () => {
+    const [a, b, c] = [service(), service(), service()];
+    const failures = failuresOf(a);
+    await each(async (kind) => {
+      const { name, slot, to } = await place();
+      const exclusive = kind === 'read' ? 'write' : kind;
+      const lease = await lockOf(a, name, exclusive).acquire();
+      const first = lockOf(b, name, kind).acquire();
+      await until(async () => waiting(await a.inspect(name)) === 1);
+      const second = lockOf(c, name, exclusive).acquire();
+      await until(async () => waiting(await a.inspect(name)) === 2);
+      const from = await cluster.beginMove(slot, to);
+      await lease.release();
+      const next = await first;
+      expect((await a.inspect(name))?.holders).toMatchObject([{ owner: next.owner }]);
+      await cluster.migrate(slot, from, to);
+      await cluster.endMove(slot, to);
+      await next.release();
+      await (await second).release();
+    });
+    expect(failures).toEqual([]);
+  });
+
+  it('the last readers of a queue are let in together', async () => {
+    const [a, b, c] = [service(), service(), service()];
+    const failures = failuresOf(a);
+    const { name, slot, to } = await place();
+    const lease = await lockOf(a, name, 'write').acquire();
+    const readers = [b, c].map((locks) => lockOf(locks, name, 'read').acquire());
+    await until(async () => waiting(await a.inspect(name)) === 2);
+    const from = await cluster.beginMove(slot, to);
+    await lease.release();
+    expect(failures).toEqual([]);
+    await cluster.migrate(slot, from, to);
+    await cluster.endMove(slot, to);
+    for (const reader of await Promise.all(readers)) await reader.release();
+  });
+
   it('a new lock has to wait for it: neither taken nor busy', async () => {
     const { name, slot, to } = await place();
     const locks = service({ leaseTime: LEASE });
@@ -258,5 +302,16 @@ describe('While a slot is on its way', () => {
   });
 });
 
-const waits = (state: Awaited<ReturnType<LockService['inspect']>>): boolean =>
-  (state?.waiters.processes ?? 0) + (state?.queue.length ?? 0) > 0;
+function failuresOf(locks: LockService): LockEvent[] {
+  const failures: LockEvent[] = [];
+  locks.events$
+    .pipe(filter(({ type }) => type === 'release-failed'))
+    .subscribe((event) => failures.push(event));
+  return failures;
+}
+
+type State = Awaited<ReturnType<LockService['inspect']>>;
+
+const waiting = (state: State): number => Math.max(state?.waiters.processes ?? 0, state?.queue.length ?? 0);
+
+const waits = (state: State): boolean => waiting(state) > 0;
