@@ -2,27 +2,81 @@
  * Work of other requests in a lock's async context. The number is that of a list of verified defects of lock libraries;
  * what is tested is that ours tells of it, and has a way out.
  *
- * 77  A shared queue, pool or batch starts another request's work in the holder's async context, which then re-enters the
- *     lock: two inside, one token.
+ * 77  A shared queue, pool or batch, or a connection that was opened under the lock, starts another request's work in the
+ *     holder's async context, which then re-enters the lock: two inside, one token.
  */
+import 'reflect-metadata';
 import { AsyncResource } from 'node:async_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { Controller, type INestMicroservice } from '@nestjs/common';
+import { type ClientProxy, ClientProxyFactory, MessagePattern, Transport } from '@nestjs/microservices';
+import { Test } from '@nestjs/testing';
 import Bottleneck from 'bottleneck';
 import fastq from 'fastq';
 import PQueue from 'p-queue';
+import { concatMap, lastValueFrom, mergeMap, type OperatorFunction, Subject } from 'rxjs';
 import type { AcquireOptions, LockEvent } from '../../lib/index.js';
 import { deferred } from '../doubles/deferred.js';
+import { freePort } from '../nest/transports/free-port.js';
+import { startMicroservice } from '../nest/transports/shop.js';
 import { Stage, until } from './stage.js';
 
 type Task = () => Promise<void>;
-/** Runs tasks one after the other, those of all requests. */
+/** Runs the tasks of all requests. */
 type Queue = (task: Task) => Promise<void>;
 
 const stage = Stage.set();
 
+@Controller()
+class Bank {
+  @MessagePattern('ask')
+  ask() {
+    return 'yes';
+  }
+}
+
+let bank: INestMicroservice;
+let port: number;
+const clients: ClientProxy[] = [];
+
+beforeAll(async () => {
+  port = await freePort();
+  const module = await Test.createTestingModule({ controllers: [Bank] }).compile();
+  bank = await startMicroservice(module, { transport: Transport.TCP, options: { port } });
+});
+
+afterEach(async () => {
+  for (const client of clients.splice(0)) await client.close();
+});
+
+afterAll(async () => {
+  await bank.close();
+});
+
+/** A client of Nest that all requests share. It connects with its first message. */
+function bankClient(): ClientProxy {
+  const client = ClientProxyFactory.create({ transport: Transport.TCP, options: { port } });
+  clients.push(client);
+  return client;
+}
+
+/** Runs the task by an operator that the answer of the bank starts. */
+const afterAnswer = (client: ClientProxy) => (task: Task) =>
+  lastValueFrom(client.send('ask', '').pipe(mergeMap(task)));
+
+/** A Subject of tasks that all requests share, and an operator that runs them one at a time. */
+function subjectOf(oneAtATime: (run: (task: Task) => Promise<void>) => OperatorFunction<Task, void>): Queue {
+  const tasks = new Subject<Task>();
+  tasks.pipe(oneAtATime((task) => task())).subscribe();
+  return (task) =>
+    new Promise((resolve, reject) => {
+      tasks.next(() => task().then(resolve, reject));
+    });
+}
+
 /** The libraries of docs/guide/reentrancy.md that are installed here. */
-const queues: [string, () => Queue][] = [
+const starters: [string, () => Queue][] = [
   [
     'p-queue',
     () => {
@@ -44,6 +98,9 @@ const queues: [string, () => Queue][] = [
       return (task) => queue.push(task);
     },
   ],
+  ['concatMap', () => subjectOf((run) => concatMap(run))],
+  ['mergeMap with a limit', () => subjectOf((run) => mergeMap(run, 1))],
+  ['an answer to a ClientProxy', () => afterAnswer(bankClient())],
 ];
 
 type Locks = ReturnType<typeof stage.service>;
@@ -106,30 +163,55 @@ async function payAndRefund(
   return { most, tokens: new Set(tokens).size };
 }
 
-describe.each(queues)('a queue that requests share, as that of %s (pitfall 77)', (_name, makeQueue) => {
-  it('starts work of another request inside of the lock, which is an event and one warning', async () => {
-    const locks = stage.service();
-    const events: LockEvent[] = [];
-    locks.events$.subscribe((event) => events.push(event));
-    for (let round = 0; round < 2; round++) {
-      expect(await payAndRefund(locks, makeQueue(), {}, (_, task) => task)).toEqual({ most: 2, tokens: 1 });
-    }
-    const place = expect.stringMatching(/shared-queues\.spec\.ts:\d+:\d+$/) as unknown;
-    const outlived = events.filter(({ type }) => type === 'outlived');
-    expect(outlived).toHaveLength(2);
-    expect(outlived[0]).toMatchObject({ name: 'account:7', label: 'refund', at: place, outerLabel: 'pay' });
-    expect(outlived[0]).toMatchObject({ outerAt: place });
-    const warnings = events.filter((event) => event.type === 'warning' && event.code === 'lease-outlived');
-    expect(warnings).toHaveLength(1);
-    expect(warnings[0]).toMatchObject({ message: expect.stringContaining('reentrant: false') as unknown });
+describe.each(starters)(
+  'what requests share and starts their work, as %s (pitfall 77)',
+  (_name, makeQueue) => {
+    it('starts work of another request inside of the lock, which is an event and one warning', async () => {
+      const locks = stage.service();
+      const events: LockEvent[] = [];
+      locks.events$.subscribe((event) => events.push(event));
+      for (let round = 0; round < 2; round++) {
+        expect(await payAndRefund(locks, makeQueue(), {}, (_, task) => task)).toEqual({ most: 2, tokens: 1 });
+      }
+      const place = expect.stringMatching(/shared-queues\.spec\.ts:\d+:\d+$/) as unknown;
+      const outlived = events.filter(({ type }) => type === 'outlived');
+      expect(outlived).toHaveLength(2);
+      expect(outlived[0]).toMatchObject({ name: 'account:7', label: 'refund', at: place, outerLabel: 'pay' });
+      expect(outlived[0]).toMatchObject({ outerAt: place });
+      const warnings = events.filter((event) => event.type === 'warning' && event.code === 'lease-outlived');
+      expect(warnings).toHaveLength(1);
+      expect(warnings[0]).toMatchObject({ message: expect.stringContaining('reentrant: false') as unknown });
+    });
+
+    it.each(cures)('lets one in at a time with %s', async (_, options, added) => {
+      const locks = stage.service();
+      const events: LockEvent[] = [];
+      locks.events$.subscribe((event) => events.push(event));
+      expect(await payAndRefund(locks, makeQueue(), options, added)).toEqual({ most: 1, tokens: 2 });
+      expect(events.map(({ type }) => type)).not.toContain('outlived');
+    });
+  },
+);
+
+describe('An answer to a ClientProxy starts no work inside of a lock (pitfall 77)', () => {
+  const asAdded = (_: Locks, task: Task) => task;
+
+  it('if the client was connected at boot', async () => {
+    const client = bankClient();
+    await client.connect();
+    expect(await payAndRefund(stage.service(), afterAnswer(client), {}, asAdded)).toEqual({
+      most: 1,
+      tokens: 2,
+    });
   });
 
-  it.each(cures)('lets one in at a time with %s', async (_, options, added) => {
-    const locks = stage.service();
-    const events: LockEvent[] = [];
-    locks.events$.subscribe((event) => events.push(event));
-    expect(await payAndRefund(locks, makeQueue(), options, added)).toEqual({ most: 1, tokens: 2 });
-    expect(events.map(({ type }) => type)).not.toContain('outlived');
+  it('if the answer is awaited before the lock is taken', async () => {
+    const client = bankClient();
+    const awaited: Queue = async (task) => {
+      await lastValueFrom(client.send('ask', ''));
+      await task();
+    };
+    expect(await payAndRefund(stage.service(), awaited, {}, asAdded)).toEqual({ most: 1, tokens: 2 });
   });
 });
 
