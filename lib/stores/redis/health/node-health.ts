@@ -6,8 +6,8 @@ import { isWithheld, NODE_OF_CLUSTER, reasonOf } from '../connection/redis-error
 import { parseInfo, serverInfo } from './server-info.js';
 import { FULL, type Finding } from './trial.js';
 
-/** ms for which a server without a connection may get one: a little longer than between two attempts, as a rule. */
-const NEXT_ATTEMPT = 500;
+/** ms for which a server without a connection may get one: the longest pause between two attempts. */
+const NEXT_ATTEMPT = 750;
 
 /**
  * Asks one server for its health. Never rejects, and is bounded as every command is.
