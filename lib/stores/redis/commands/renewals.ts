@@ -23,7 +23,8 @@ export class Renewals {
     const renewals = new Map<RenewRequest, Promise<HoldState>>();
     for (const batch of this.batchesOf(requests)) {
       const receipt = this.confirmations.receipt();
-      const states = this.statesOf(batch, this.send(batch, receipt), receipt);
+      const sent = this.send(batch, receipt).catch((error: unknown) => this.sendAgain(batch, receipt, error));
+      const states = this.statesOf(batch, sent, receipt);
       batch.forEach((request, index) => renewals.set(request, states(index)));
     }
     return requests.map((request) => renewals.get(request) ?? Promise.resolve('deleted'));
@@ -44,6 +45,20 @@ export class Renewals {
       }
     }
     return batches;
+  }
+
+  /** In a slot that is being moved, the fence may be at another node than the lock. It outlives the lease by far. */
+  private sendAgain(
+    [request, ...others]: readonly RenewRequest[],
+    receipt: Receipt | undefined,
+    error: unknown,
+  ): Promise<unknown> {
+    const isSplit = replyCode(error) === 'TRYAGAIN' && others.length === 0;
+    if (request === undefined || !isSplit || request.leaseTime > FENCE_TTL) throw error;
+    const { name, owner, leaseTime } = request;
+    const { lock } = this.calls.keys(name);
+    // The lock in place of its fence, and for no longer than the lease.
+    return this.connection.run(scripts.renew, [lock, lock], [0, owner, leaseTime], undefined, receipt);
   }
 
   private send(batch: readonly RenewRequest[], receipt: Receipt | undefined): Promise<unknown> {

@@ -181,7 +181,10 @@ describe('While a slot is on its way', () => {
       const from = await cluster.beginMove(slot, to);
       await sleep(LEASE);
       expect(lease.signal.reason).toBeUndefined();
-      await cluster.migrate(slot, from, to, keys);
+      await cluster.migrate(slot, from, to, keys.slice(0, 1));
+      await sleep(LEASE); // the fence has stayed behind
+      expect(lease.signal.reason).toBeUndefined();
+      await cluster.migrate(slot, from, to, keys.slice(1));
       await sleep(LEASE);
       expect(lease.signal.reason).toBeUndefined();
       const answer = await to.client().exists(keys).catch(String);
