@@ -33,7 +33,12 @@ class FaultyStore extends MemoryLockStore {
     this.requests.push(request);
     const fate = this.fates.shift() ?? 'answered';
     const effect = fate === 'refused' ? 'refused' : 'unknown';
-    const failure = new LockUnavailableError(request.name, { effect, permanent: fate === 'permanent' });
+    const cause = new Error(fate);
+    const failure = new LockUnavailableError(request.name, {
+      cause,
+      effect,
+      permanent: fate === 'permanent',
+    });
     if (fate === 'late') await pass(LATE);
     if (fate === 'slow') await pass(SLOW);
     if (fate === 'answered' || fate === 'slow' || fate === 'late') return await super.transfer(request);
@@ -441,6 +446,13 @@ describe('a transfer without an answer', () => {
     expect(isLockUnavailableError(await failure(impatient.resume(ticket)))).toBe(true);
     expect(performance.now() - begun).toBeLessThan(LATE);
     for (const name of ['job', 'other']) await (await a.acquire(name, { waitTime: 20_000 })).release();
+  });
+
+  it('is told with the last reason of the store, also if the last request had no time for one', async () => {
+    const impatient = service({ waitTime: 100 });
+    const ticket = await (await a.acquire('job')).handOver();
+    store.fates.push('lost before', 'late');
+    expect(await failure(impatient.resume(ticket))).toMatchObject({ cause: { message: 'lost before' } });
   });
 
   it('is not sent again where that would come after the waitTime', async () => {

@@ -1,6 +1,6 @@
 import { LockAbortedError, type LockUnavailableError } from '../../api/errors.js';
 import { isLockUnavailableError } from '../../api/error-guards.js';
-import { clearTimer } from '../../runtime/runtime.js';
+import { afterInput, clearTimer } from '../../runtime/runtime.js';
 import { idleTimerAt, now, pauseFor } from '../holding/deadline.js';
 import { onAbort } from './on-abort.js';
 import { backoff, GRACE, unanswered } from './waiting.js';
@@ -30,7 +30,11 @@ export function answerWithin<T>(
     const tooLate = () => {
       reject(unanswered(name, sentAt, outage?.()));
     };
-    if (until < Infinity) timer = idleTimerAt(Math.max(until, sentAt + GRACE), tooLate);
+    // An answer that arrived while the process was busy is read first.
+    const look = () => {
+      afterInput(tooLate);
+    };
+    if (until < Infinity) timer = idleTimerAt(Math.max(until, sentAt + GRACE), look);
     ignore =
       signal &&
       onAbort(signal, () => {

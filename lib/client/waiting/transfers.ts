@@ -1,4 +1,5 @@
-import { LockClosedError } from '../../api/errors.js';
+import { isLockUnavailableError } from '../../api/error-guards.js';
+import { LockClosedError, type LockUnavailableError } from '../../api/errors.js';
 import type {
   LockStore,
   QueueTerms,
@@ -123,6 +124,9 @@ export class Transfers {
     const { client, transfer } = this;
     const { name, leaseTime } = request;
     let isDoubtful = false as boolean;
+    let refused: LockUnavailableError | undefined;
+    // The store may have said why not, before the last question that had too little time.
+    const outage = () => client.store.outageOf?.(name) ?? refused;
     const assertOpen = () => {
       if (client.isClosed) throw new LockClosedError(name);
     };
@@ -130,12 +134,13 @@ export class Transfers {
       assertOpen();
       const askedAt = now();
       try {
-        const reply = await answerWithin(transfer(request), name, { until });
+        const reply = await answerWithin(transfer(request), name, { until, outage });
         if (reply.granted && now() >= deadlineOf(askedAt, leaseTime)) throw tooLate(name);
         return { ...reply, askedAt, isDoubtful };
       } catch (thrown) {
         const error = asError(thrown);
         isDoubtful ||= !isRefusal(error);
+        if (isLockUnavailableError(error)) refused = error;
         assertOpen();
         throw error;
       }
