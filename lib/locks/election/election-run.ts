@@ -177,9 +177,11 @@ export class ElectionRun {
     };
     let timer: NodeJS.Timeout | undefined;
     const look = (): void => {
-      const failure = this.client.callers.failureOf(this.name);
-      if (failure === undefined) told = false;
-      else tell(failure);
+      const { callers } = this.client;
+      const failure = callers.failureOf(this.name);
+      if (failure !== undefined) tell(failure);
+      // Between two attempts nothing has been answered.
+      else if (callers.isAwaited(this.name)) told = false;
       timer = idleTimerAt(now() + LOOK, look);
     };
     timer = idleTimerAt(now() + LOOK, look);
