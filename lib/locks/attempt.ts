@@ -72,14 +72,8 @@ export class Attempt {
 
   /** Takes the locks that the scope does not hold yet, and re-enters the others. */
   private async take(step: readonly StoreLock[]): Promise<Busy | undefined> {
-    let left = step.filter(isPlain).filter((lock) => lock.findHold(this.call) === undefined);
-    for (const lock of step) {
-      if (left.some((fresh) => fresh === lock)) continue;
-      const lease = await lock.acquireLease(this.callFor(lock, this.lockTime));
-      if ('busy' in lease) return { ...lease, name: lock.name };
-      this.leases.push(lease);
-      this.grantedAt ??= now();
-    }
+    const fresh = step.filter(isPlain).filter((lock) => lock.findHold(this.call) === undefined);
+    let left = fresh;
     const admitted = left[0]?.admit(this.call);
     // Without a limit there is no await, so that callers of the same turn see this request.
     if (admitted !== undefined) await admitted;
@@ -88,13 +82,22 @@ export class Attempt {
       const busy = next === undefined ? await this.takeAtOnce(left) : undefined;
       const lock = next ?? left.find(({ name }) => name === busy?.name);
       if (busy !== undefined && (lock === undefined || this.lockTime === 0)) return busy;
-      if (lock === undefined) return undefined;
+      if (lock === undefined) break;
       const tenure = await lock.client.acquire(lock.name, this.callFor(lock, this.lockTime));
       if ('busy' in tenure) return { ...tenure, name: lock.name };
       this.grantedAt ??= now();
       this.taken.set(lock, tenure);
       left = left.filter((other) => other !== lock);
       next = undefined;
+    }
+    // These come last, because the round ends at the first busy lock after a grant.
+    const isFresh = new Set<StoreLock>(fresh);
+    for (const lock of step) {
+      if (isFresh.has(lock)) continue;
+      const lease = await lock.acquireLease(this.callFor(lock, this.lockTime));
+      if ('busy' in lease) return { ...lease, name: lock.name };
+      this.leases.push(lease);
+      this.grantedAt ??= now();
     }
     return undefined;
   }

@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { type Lease, LockService, MemoryLockStore } from '../../lib/index.js';
+import { type Lease, LockService, LockUnavailableError, MemoryLockStore } from '../../lib/index.js';
+import { worthAnotherTry } from '../../lib/store/another-try.js';
 import { deferred } from '../doubles/deferred.js';
+import { ScriptedStore } from '../doubles/scripted-store.js';
 import { Attempt } from '../../lib/locks/attempt.js';
 import { callOf } from '../../lib/locks/call.js';
 import type { PlainLock } from '../../lib/locks/plain-lock.js';
@@ -141,4 +143,52 @@ it('a group that does not wait asks the store, also about a lock that callers of
   await a.release();
   await (await waiting).release();
   expect(refusal).toMatchObject({ name: 'LockTimeoutError', holder: a.owner });
+});
+
+/** Its answers take a while, and it does nothing after it has closed. */
+class SlowStore extends MemoryLockStore {
+  readonly told: string[] = [];
+
+  override async acquireAll(...given: Parameters<MemoryLockStore['acquireAll']>) {
+    const reply = await super.acquireAll(...given);
+    await pass(100);
+    return reply;
+  }
+
+  override async release(...given: Parameters<MemoryLockStore['release']>) {
+    await pass(20);
+    this.told.push(`release ${given[0].name}`);
+    return await super.release(...given);
+  }
+
+  override async close() {
+    this.told.push('close');
+    await super.close();
+  }
+}
+
+describe('a request for several locks under way', () => {
+  it('is given back before the store of a service closes', async () => {
+    const store = new SlowStore();
+    const service = new LockService({ store });
+    const refused = expect(service.acquire(['a', 'b'])).rejects.toMatchObject({ code: 'LOCK_CLOSED' });
+    await pass(10);
+    await service.close();
+    await refused;
+    expect(store.told).toEqual(['release a', 'release b', 'close']);
+  });
+
+  it('has one wait time for both tries', async () => {
+    const store = new ScriptedStore();
+    const service = new LockService({ store });
+    const dropped = worthAnotherTry(new LockUnavailableError('a', { effect: 'refused' }));
+    store.acquireAll = () => {
+      store.acquireAll = () => new Promise(() => undefined);
+      return pass(1_800).then(() => Promise.reject(dropped));
+    };
+    const begun = performance.now();
+    await expect(service.acquire(['a', 'b'], { waitTime: 2_000 })).rejects.toBeDefined();
+    expect(performance.now() - begun).toBeLessThan(2_500);
+    await service.close();
+  });
 });

@@ -34,6 +34,24 @@ describe('After a failover, the lock of an owner whose release the new primary d
     ),
   );
 
+  it('is given back for each name that one command had taken', () =>
+    inWorld(
+      1,
+      async ({ process, server, now }) => {
+        const { locks } = process();
+        const lease = await locks.acquire(['k', 'l', 'm']);
+        server.isolate();
+        await lease.release();
+        server.failOver();
+        const moment = now();
+        for (const names of ['k', ['l', 'm']])
+          await (await locks.acquire(names, { waitTime: 20_000 })).release();
+        expect(now() - moment).toBeLessThan(5_000);
+        for (const name of ['k', 'l', 'm']) expect(await locks.inspect(name)).toBeNull();
+      },
+      REPLICA,
+    ));
+
   it('stays for its minHoldTime', () =>
     inWorld(
       1,

@@ -207,7 +207,8 @@ export abstract class Acquisition {
     this.refusal = { holder, until };
     if (doubt === undefined) this.queue.refused(sent.askedAt, refusedWith(refusal));
     else this.queue.failed(sent.askedAt, doubt, false);
-    if (holder !== undefined) this.queue.client.acquisitions.releaseAgain(holder, sent.askedAt);
+    const { client, name } = this.queue;
+    if (holder !== undefined) client.acquisitions.releaseAgain(name, holder, sent.askedAt);
     if (!this.isOpen) return 0;
     if (this.queue.wait) this.queue.client.acquisitions.waits();
     return this.whileBusy(sent, refusal);

@@ -29,7 +29,7 @@ export class Acquisitions {
    */
   private readonly queues = new TransientMap<string, LocalQueue>();
   /**
-   * By owner, the release of each one that has left its entry in a store queue, or has released its hold. After a failover,
+   * By owner and name, the release of each owner that has left its entry in a store queue, or has released its hold. After a failover,
    * the new primary may not know that: the owner is the holder again until the end of its lease, or gets the lock, which
    * would keep living waiters out for the length of a claim.
    */
@@ -71,16 +71,17 @@ export class Acquisitions {
       queue.acquisition?.onMessage(message);
       return;
     }
-    // A message of the grant came after the owner had left.
-    this.releaseAgain(owner, Infinity);
+    // A message of the grant came after the owner had left. An owner with an entry in a queue has one name.
+    for (const { release } of this.tombstones.values())
+      if (release.owner === owner) this.releaseAgain(release.name, owner, Infinity);
   }
 
   /**
    * Releases the holder once more if it has left before the moment. The store names it in the answer to a request of that
    * moment.
    */
-  releaseAgain(holder: string, askedAt: number): void {
-    const left = this.tombstones.get(holder);
+  releaseAgain(name: string, holder: string, askedAt: number): void {
+    const left = this.tombstones.get(keyOf(holder, name));
     if (left === undefined || askedAt <= left.at) return;
     const { leaseTime = 0, keepFor = 0 } = left.release;
     const kept = Math.ceil(left.at + keepFor - now());
@@ -99,6 +100,9 @@ export class Acquisitions {
   };
 
   departed(release: ReleaseRequest): void {
-    this.tombstones.set(release.owner, { release, at: now() });
+    this.tombstones.set(keyOf(release.owner, release.name), { release, at: now() });
   }
 }
+
+/** Locks that one command has taken have one owner. */
+const keyOf = (owner: string, name: string): string => `${owner} ${name}`;

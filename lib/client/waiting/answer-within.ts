@@ -11,6 +11,8 @@ interface Bounds {
   readonly signal?: AbortSignal | undefined;
   /** Why nothing can be sent now, if the store knows. */
   readonly outage?: () => LockUnavailableError | undefined;
+  /** @default one that keeps no process alive */
+  readonly timer?: typeof idleTimerAt;
 }
 
 /**
@@ -20,7 +22,7 @@ interface Bounds {
 export function answerWithin<T>(
   answer: Promise<T>,
   name: string,
-  { until = Infinity, signal, outage }: Bounds,
+  { until = Infinity, signal, outage, timer: timerOf = idleTimerAt }: Bounds,
 ): Promise<T> {
   if (until === Infinity && signal === undefined) return answer;
   const sentAt = now();
@@ -34,7 +36,7 @@ export function answerWithin<T>(
     const look = () => {
       afterInput(tooLate);
     };
-    if (until < Infinity) timer = idleTimerAt(Math.max(until, sentAt + GRACE), look);
+    if (until < Infinity) timer = timerOf(Math.max(until, sentAt + GRACE), look);
     ignore =
       signal &&
       onAbort(signal, () => {

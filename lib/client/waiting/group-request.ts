@@ -1,11 +1,19 @@
 import { LockClosedError } from '../../api/errors.js';
 import { isWorthAnotherTry } from '../../store/another-try.js';
-import { now } from '../holding/deadline.js';
+import { now, timerAt } from '../holding/deadline.js';
 import type { Tenure } from '../holding/tenure.js';
 import type { LockClient } from '../lock-client.js';
 import { answerWithin } from './answer-within.js';
 import { answerOf } from './request.js';
 import { type Busy, isRefusal, refusedWith, type WaitRequest } from './waiting.js';
+
+/** The caller of a request under way. */
+export interface GroupCaller {
+  readonly names: readonly string[];
+  /** The begin of its wait; undefined if it only asks. */
+  readonly since: number | undefined;
+  sendAway(refused: (request: WaitRequest) => boolean): void;
+}
 
 /**
  * Takes several plain locks of one location, all or none. A busy lock is an answer, and is not waited for; see Attempt.
@@ -38,30 +46,45 @@ export async function requestAll(
     if (reply instanceof Error && !isRefusal(reply)) giveUp(true);
   });
   const { groups } = client.callers;
-  let sendAway: (refused: (request: WaitRequest) => boolean) => void;
+  let isGone = false as boolean;
+  // A client that closes waits for the releases that have begun by then, and the caller is told after that.
+  const leave = (): void => {
+    if (!isGone) giveUp(false);
+    isGone = true;
+  };
+  const caller: GroupCaller = {
+    names,
+    since: waitTime > 0 ? grantedAt : undefined,
+    sendAway: () => undefined,
+  };
   const sentAway = new Promise<never>((_, reject) => {
-    sendAway = (refused) => {
-      if (refused(request)) reject(new LockClosedError(name));
+    caller.sendAway = (refused) => {
+      if (isGone || !refused(request)) return;
+      leave();
+      reject(new LockClosedError(name));
     };
-    groups.add(sendAway);
   });
+  groups.add(caller);
   const until = waitTime > 0 ? grantedAt + waitTime : Infinity;
   const outage = () => names.map((each) => client.store.outageOf?.(each)).find((down) => down);
-  const reply = await answerWithin(Promise.race([asked, sentAway]), name, { until, signal, outage })
+  const reply = await answerWithin(Promise.race([asked, sentAway]), name, {
+    ...{ until, signal, outage },
+    timer: timerAt,
+  })
     .catch((error: unknown) => {
-      // Released before the caller is told that it has left.
-      giveUp(false);
+      leave();
       throw error;
     })
-    .finally(() => groups.delete(sendAway));
+    .finally(() => groups.delete(caller));
   if (reply instanceof Error) {
-    if (!isSecondTry && isWorthAnotherTry(reply)) return await requestAll(client, names, request, true);
-    throw reply;
+    if (isSecondTry || !isWorthAnotherTry(reply)) throw reply;
+    const left = waitTime > 0 ? Math.max(1, until - now()) : 0;
+    return await requestAll(client, names, { ...request, waitTime: left }, true);
   }
   if (reply.granted) {
-    if (client.refuses(request)) {
+    if (isGone || client.refuses(request)) {
       // The client was closed after the grant, which has no tenure yet: no other code would release it.
-      giveUp(false);
+      leave();
       throw new LockClosedError(name);
     }
     return reply.fencingTokens.map((fencingToken, index) => {
@@ -70,6 +93,7 @@ export async function requestAll(
       return client.begin(client.open(local, request.terms, origin));
     });
   }
+  if (reply.holder !== undefined) client.acquisitions.releaseAgain(reply.name, reply.holder, grantedAt);
   trace?.waitsFor(reply.holder);
   return { ...refusedWith(reply), name: reply.name };
 }

@@ -1,4 +1,5 @@
 import { TransientMap } from '../../store/transient-map.js';
+import type { GroupCaller } from './group-request.js';
 import { LocalQueue } from './local-queue.js';
 import type { LockClient } from '../lock-client.js';
 import type { LockTerms } from './request.js';
@@ -17,8 +18,8 @@ export class LocalCallers {
   private readonly queues = new TransientMap<string, LocalQueue>();
   /** By name, the queues of other kinds. Each has one caller. */
   private readonly single = new TransientMap<string, Set<LocalQueue>>();
-  /** Of each request for several locks under way, the function that refuses its caller. */
-  readonly groups = new Set<LocalCallers['sendAway']>();
+  /** The callers of requests for several locks under way. */
+  readonly groups = new Set<GroupCaller>();
   // One function for all queues, because a process may have 10,000 of them.
   private readonly onIdle = (queue: LocalQueue): void => {
     if (this.queues.get(queue.name) === queue) this.queues.delete(queue.name);
@@ -32,7 +33,7 @@ export class LocalCallers {
 
   /** The number of waiters for all locks. */
   get waiting(): number {
-    let waiting = 0;
+    let waiting = this.groups.size;
     for (const { length } of this.all()) waiting += length;
     return waiting;
   }
@@ -41,18 +42,21 @@ export class LocalCallers {
   waitingFor(name: string): number {
     let waiting = this.queues.get(name)?.waiting ?? 0;
     for (const caller of this.singleFor(name)) waiting += caller.waiting;
+    for (const { names, since } of this.groups) if (since !== undefined && names.includes(name)) waiting++;
     return waiting;
   }
 
   /** The waits for all locks, by name. One pass, because a process may have thousands of callers for as many locks. */
   waits(): ReadonlyMap<string, LocalWaits> {
     const waits = new Map<string, LocalWaits>();
-    for (const { name, waiting, waitingSince = Infinity } of this.all()) {
-      if (waiting === 0) continue;
+    const add = (name: string, waiting: number, begun: number): void => {
       const others = waits.get(name) ?? { waiting: 0, since: Infinity };
-      const since = Math.min(others.since, waitingSince);
-      waits.set(name, { waiting: others.waiting + waiting, since });
-    }
+      waits.set(name, { waiting: others.waiting + waiting, since: Math.min(others.since, begun) });
+    };
+    for (const { name, waiting, waitingSince = Infinity } of this.all())
+      if (waiting > 0) add(name, waiting, waitingSince);
+    for (const { names, since } of this.groups)
+      if (since !== undefined) for (const name of names) add(name, 1, since);
     return waits;
   }
 
@@ -110,7 +114,7 @@ export class LocalCallers {
 
   sendAway(refused: (request: WaitRequest) => boolean): void {
     for (const queue of this.all()) queue.sendAway(refused);
-    for (const sendAway of this.groups) sendAway(refused);
+    for (const caller of this.groups) caller.sendAway(refused);
   }
 
   private singleFor(name: string): Iterable<LocalQueue> {

@@ -150,8 +150,10 @@ export class Charters {
   /** Changes the charter of a member in the run that it has reported. */
   private async write(index: number, change: Change): Promise<Charter | undefined> {
     const standing = this.current(index);
+    // What follows counts for one connection: its member may have restarted.
+    if (standing === undefined) throw new Error('the connection was lost meanwhile');
     const report = await this.members[index]?.charter(change);
-    if (standing !== undefined) this.note(index, { ...standing, ...report });
+    this.note(index, { ...standing, ...report });
     return report?.charter;
   }
 

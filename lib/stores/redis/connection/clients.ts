@@ -62,7 +62,7 @@ const bounded = (silence: number) =>
 const silenceOf = (commandTimeout: number): number => Math.max(1_000, 2 * commandTimeout);
 
 /** Unless the application has set them. Otherwise an attempt to connect to a machine that is gone takes ten seconds. */
-const attempts = (silence: number) => ({ keepAlive: KEEP_ALIVE, connectTimeout: silence });
+const connecting = (silence: number) => ({ keepAlive: KEEP_ALIVE, connectTimeout: silence });
 
 /**
  * Our own client for commands. It connects when it is told to, which is when the modules are initialised, or at the first
@@ -73,7 +73,7 @@ export function commandClient(given: string | RedisOptions, commandTimeout: numb
   const silence = silenceOf(commandTimeout);
   const options = bounded(silence);
   const client = new Redis({
-    ...attempts(silence),
+    ...connecting(silence),
     ...connection,
     ...sentinelOptions(connection),
     ...options,
@@ -113,7 +113,7 @@ export function clusterClient(
   const given = nodes.map((node) => ({ ...node, ...ours }));
   const client = new Cluster(given, {
     ...options,
-    redisOptions: { ...attempts(silence), ...shared, ...options.redisOptions, ...ours },
+    redisOptions: { ...connecting(silence), ...shared, ...options.redisOptions, ...ours },
     clusterRetryStrategy: retryDelays(),
     // A lost node is found again, or replaced, by a look at the slots.
     clusterNodeRetryStrategy: null,

@@ -124,19 +124,22 @@ local function advance(sparing)
     local behind = true
     for i = 1, #heads, 2 do
       local entry = heads[i]
+      local function remove()
+        redis.call('ZREM', KEYS[3], entry)
+        -- If the slot is being moved, the server refuses a queue that is gone.
+        behind = heads[i + 2] or i > 1 and redis.pcall('EXISTS', KEYS[3]) == 1
+      end
       local mode, owner, lease = string.match(entry, '^(%S) (%S+) ?(%d*)$')
       if not is_of_kind(mode) then
         -- The waiter learns of the other kind when it asks.
-        redis.call('ZREM', KEYS[3], entry)
+        remove()
         tell(owner, 'next', owner, 0)
       elseif admits(mode) then
-        redis.call('ZREM', KEYS[3], entry)
+        remove()
         local token, span = next_token(), grant_of(tonumber(heads[i + 1]), tonumber(lease) or CLAIM)
         -- The answer of the script is no message, and needs no confirmation.
         if owner == asker then span = tonumber(lease) end
         -- The rivals: 2 also outside of the queue, 1 behind in it, 0 none. Of the second head it is not known yet.
-        -- If the slot is being moved, the server refuses a queue that is gone.
-        behind = heads[i + 2] or i > 1 and redis.pcall('EXISTS', KEYS[3]) == 1
         local rivals = outsiders and 2 or behind and 1 or 0
         if owner == asker then
           asker_token, asker_rivals = token, rivals
@@ -158,7 +161,7 @@ local function advance(sparing)
           if left <= CLAIM then tell_further(left, owner) end
           return
         end
-        redis.call('ZREM', KEYS[3], entry)
+        remove()
       end
     end
   until #heads < 4 or not behind
