@@ -137,7 +137,8 @@ describe('Long waits and holds', () => {
     it('names the busy member of a multi-lock, and a queue that is full', async () => {
       await other.acquire('b');
       const multi = locks.acquire(['a', 'b'], { waitTime: 200, label: 'pair' });
-      await until(async () => (await waitingFor('b')) === 1);
+      await pass(50);
+      expect(await waitingFor('b')).toBe(1);
       await locks.acquire('b', { maxWaiting: 1 }).catch(() => undefined);
       await multi.catch(() => undefined);
       expect(of('timed-out')).toMatchObject([
