@@ -126,7 +126,7 @@ describe.each([['TCP'], ['Redis']])('a %s microservice', (transport) => {
   });
 
   afterAll(async () => {
-    client.close();
+    await client.close();
     await app.close();
     await redis?.stop();
   });
