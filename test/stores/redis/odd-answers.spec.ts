@@ -316,22 +316,23 @@ describe('Renewals', () => {
     expect(await missed.states).toMatchObject([{ status: 'rejected' }]);
   });
 
-  it.each(['TRYAGAIN Multiple keys request during rehashing of slot', "NOPERM can't run 'zscore'"])(
-    'travel one by one after %s',
-    async (refusal) => {
-      const { deployment, states } = renew(
-        ['a', 'b'].map((name) => request(name)),
-        {
-          run: ({ keys }) => (keys.length > 2 || keys[0] === 'lock:b' ? errorReply(refusal) : [1]),
-        },
-      );
-      expect(await states).toMatchObject([
-        { value: 'held' },
-        { reason: { code: 'LOCK_UNAVAILABLE', key: 'b', effect: 'refused' } },
-      ]);
-      expect(deployment.runs).toHaveLength(3);
-    },
-  );
+  it.each([
+    // The refused one is asked for once more, without its fence.
+    ['TRYAGAIN Multiple keys request during rehashing of slot', 4],
+    ["NOPERM can't run 'zscore'", 3],
+  ])('travel one by one after %s', async (refusal, commands) => {
+    const { deployment, states } = renew(
+      ['a', 'b'].map((name) => request(name)),
+      {
+        run: ({ keys }) => (keys.length > 2 || keys[0] === 'lock:b' ? errorReply(refusal) : [1]),
+      },
+    );
+    expect(await states).toMatchObject([
+      { value: 'held' },
+      { reason: { code: 'LOCK_UNAVAILABLE', key: 'b', effect: 'refused' } },
+    ]);
+    expect(deployment.runs).toHaveLength(commands);
+  });
 
   it('fail together without the name of one of them', async () => {
     const { deployment, states } = renew(
