@@ -26,7 +26,6 @@ import { RedisMember } from './redis/redis-member.js';
 import { Replication, replicationTerms } from './redis/commands/replication.js';
 import { RECONNECTS } from './redis/connection/succession.js';
 import { Subscriber } from './redis/messages/subscriber.js';
-import { subscribersAt } from './redis/messages/subscribers.js';
 
 interface Settings {
   readonly keyPrefix: string;
@@ -136,8 +135,7 @@ function singleStore(
       connection.onReconnected(() => {
         messages.renew();
       });
-      const subscribersOf = async (channel: string) => (await subscribersAt(connection, [channel]))[0];
-      return new Subscriber(messages, false, subscribersOf);
+      return new Subscriber(messages, false, connection);
     },
     clientWarnings: owned ? [] : clientWarnings(client, node),
     isMember,

@@ -114,7 +114,16 @@ describe('run, and a lock that is lost or asked for', () => {
     );
     await says(running, 'pid');
     await isKnown(locks, 'asked');
-    const asked = await call(['release', 'asked', '--url', server.url, '--reason', 'deploy']);
+    const asked = await call([
+      'release',
+      'asked',
+      '--url',
+      server.url,
+      '--timeout',
+      '60s',
+      '--reason',
+      'deploy',
+    ]);
     expect([asked.code, asked.stdout]).toEqual([0, 'Asked the holder of "asked"\n']);
     const { code, stdout, stderr } = await running.ended;
     expect([code, stdout.match(/term/g)]).toEqual([5, ['term']]);
@@ -122,7 +131,7 @@ describe('run, and a lock that is lost or asked for', () => {
       /^nestjs-distributed-lock: Asked to release the lock "asked" by ".+": "deploy": the command gets SIGTERM\n/m,
     );
     expect(stderr.match(/gets SIGTERM/g)).toHaveLength(1);
-    const none = await call(['release', 'asked', '--url', server.url, '--json']);
+    const none = await call(['release', 'asked', '--url', server.url, '--timeout', '60s', '--json']);
     expect([none.code, none.stdout]).toEqual([1, '{"asked":0}\n']);
   });
 

@@ -12,7 +12,11 @@ const environment = TestEnvironment.ofEach();
 
 const open = async () => {
   const server = await environment.server();
-  const connection = new ServerConnection(commandClient(server.url, 2_000), server.url, 2_000, true);
+  const commands = commandClient(server.url, 2_000);
+  environment.add(() => {
+    commands.disconnect();
+  });
+  const connection = new ServerConnection(subscriberClient(commands), server.url, 2_000, true);
   const subscriber = new Subscriber(connection);
   environment.add(() => subscriber.close());
   return { server, subscriber };
@@ -29,6 +33,20 @@ it('a connection that comes back has its channels again, and its listeners are t
   await server.client().publish('a', 'hello');
   await until(() => heard.length === 3);
   expect(heard).toEqual([undefined, undefined, 'hello']);
+});
+
+it('a channel whose subscription was refused is subscribed with a later heartbeat', async () => {
+  const { server, subscriber } = await open();
+  const heard: (string | undefined)[] = [];
+  const subscription = await subscriber.subscribe('a', (message) => heard.push(message));
+  await server.client().acl('SETUSER', 'default', '-subscribe');
+  await server.client().call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+  await until(async () => (await subscriber.obstacle()) !== undefined);
+  expect(subscription.active).toBe(false);
+  await server.client().acl('SETUSER', 'default', '+subscribe');
+  await until(() => subscription.active);
+  await server.client().publish('a', 'hello');
+  await until(() => heard.includes('hello'));
 });
 
 it('a connection that was lost with a command under way does not take the next one with it, on ioredis 5', async () => {

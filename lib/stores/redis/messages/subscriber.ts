@@ -1,8 +1,9 @@
 import type { Redis } from 'ioredis';
 import type { Subscription } from '../../../store/lock-store.js';
 import type { ServerConnection } from '../connection/connection.js';
-import type { Listener, Subscriptions } from '../connection/deployment.js';
+import type { Listener, Server, Subscriptions } from '../connection/deployment.js';
 import { QUEUE_CHANNEL } from './queue-protocol.js';
+import { subscribersAt } from './subscribers.js';
 import { isPermanent, isWithheld, replyCode } from '../connection/redis-errors.js';
 import { ReplicaPauses } from '../connection/replica-pauses.js';
 import {
@@ -43,8 +44,8 @@ export class Subscriber implements Subscriptions {
   private heartbeat: NodeJS.Timeout | undefined;
   /** The user may not subscribe: the last subscription was refused for good. */
   private refusal: Error | undefined;
-  /** The generation of the connection that is known to lead to the server of the commands. */
-  private proven: number | undefined;
+  /** The generations of this connection and of that for commands that are known to lead to one server. */
+  private proven: string | undefined;
   private isElsewhere = false;
   private isReconnected = false;
   private readonly pauses = new ReplicaPauses();
@@ -53,8 +54,8 @@ export class Subscriber implements Subscriptions {
     private readonly connection: ServerConnection,
     /** Subscribes to messages that go only to the node that has the channel's slot. */
     private readonly sharded = false,
-    /** Counts the subscribers of a channel at the server of the commands. Left out if another connection cannot differ. */
-    private readonly subscribersOf?: (channel: string) => Promise<number | undefined>,
+    /** The connection for commands, unless it cannot lead to another server. */
+    private readonly commands?: Server,
   ) {
     const { client } = connection;
     client.on(sharded ? 'smessage' : 'message', (channel: string, message: string) => {
@@ -66,10 +67,7 @@ export class Subscriber implements Subscriptions {
       for (const channel of this.channels.values()) this.deactivate(channel);
     });
     client.on('ready', () => {
-      for (const channel of this.channels.values()) {
-        // A caller that is about to subscribe for the first time tries again anyway.
-        if (channel.confirmation === undefined) this.restore(channel);
-      }
+      for (const channel of this.channels.values()) void this.restore(channel);
     });
   }
 
@@ -138,7 +136,8 @@ export class Subscriber implements Subscriptions {
       this.channels.set(name, channel);
       const beat = () => {
         this.connection.send((client) => client.ping()).catch(() => undefined);
-        for (const channel of this.channels.values()) if (channel.active) void this.prove(channel);
+        for (const channel of this.channels.values())
+          void (channel.active ? this.prove(channel) : this.restore(channel));
       };
       this.heartbeat ??= idle(setRepeatingTimer(beat, HEARTBEAT));
     }
@@ -172,23 +171,24 @@ export class Subscriber implements Subscriptions {
 
   /**
    * A name that has just moved may lead one connection to the former server and another one to the new server, as caches of
-   * addresses differ for a while. The server of the commands would take this process for dead. So once per connection it is
-   * asked whether it counts the subscription to a channel that no other process has: at once after a reconnect, and with the
-   * first heartbeat of the first connection, which most processes of a short life do not reach.
+   * addresses differ for a while. The server of the commands would take this process for dead. So once per pair of
+   * connections it is asked whether it counts the subscription to a channel that no other process has: at once after a
+   * reconnect, and with the first heartbeat of the first connection, which most processes of a short life do not reach.
    */
   private async prove(channel: Channel): Promise<void> {
-    const { connection } = this;
-    const generation = connection.generationOf();
-    if (this.subscribersOf === undefined || !channel.active || this.proven === generation) return;
-    if (!channel.name.startsWith(QUEUE_CHANNEL)) return;
-    this.proven = generation;
-    const count = await this.subscribersOf(channel.name).catch((error: unknown) => {
+    const { connection, commands } = this;
+    if (commands === undefined || !channel.active || !channel.name.startsWith(QUEUE_CHANNEL)) return;
+    const present = () => `${String(connection.generationOf())} ${String(commands.generationOf())}`;
+    const asked = present();
+    if (this.proven === asked) return;
+    this.proven = asked;
+    const [count] = await subscribersAt(commands, [channel.name]).catch((error: unknown) => {
       // The next heartbeat asks again, unless the user may not ask, or the server does not know the question.
       const isFinal = isWithheld(error) || replyCode(error) === 'ERR';
-      if (!isFinal && this.proven === generation) this.proven = undefined;
-      return undefined;
+      if (!isFinal && this.proven === asked) this.proven = undefined;
+      return [];
     });
-    if (generation !== connection.generationOf() || this.channels.get(channel.name) !== channel) return;
+    if (present() !== asked || this.channels.get(channel.name) !== channel) return;
     this.isElsewhere = count === 0;
     if (count !== 0) return;
     // The next heartbeat asks again.
@@ -196,12 +196,16 @@ export class Subscriber implements Subscriptions {
     if (this.pauses.mayLeave()) connection.renew();
   }
 
-  private restore(channel: Channel): void {
-    this.confirm(channel).then(
+  /** A subscription that fails is tried again with the next heartbeat or connection. The listeners poll meanwhile. */
+  private async restore(channel: Channel): Promise<void> {
+    // It may be under way on the former connection.
+    await channel.confirmation?.catch(() => undefined);
+    if (channel.active || this.channels.get(channel.name) !== channel) return;
+    await this.confirm(channel).then(
       () => {
         this.wake(channel);
       },
-      () => undefined, // the listeners poll until the next connection
+      () => undefined,
     );
   }
 
