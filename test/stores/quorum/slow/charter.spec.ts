@@ -203,7 +203,7 @@ describe('A planned change of the set', () => {
     const five = environment.quorum({ leaseTime: SHORT });
     const lease = await five.acquire('a');
     expect(lease.fencingToken).toBeGreaterThan(before.fencingToken);
-    expect((await five.health()).status).toBe('up');
+    await until(async () => (await five.health()).status === 'up');
   });
 });
 
@@ -236,7 +236,7 @@ describe('Services with different sets of nodes', () => {
     const { status, nodes } = await rival.health();
     expect(status).toBe('down');
     expect(nodes.map(({ error }) => error).join()).toContain('charter');
-    expect((await holder.health()).status).toBe('up');
+    await until(async () => (await holder.health()).status === 'up');
   });
 
   it.each([
