@@ -1,26 +1,12 @@
 import 'reflect-metadata';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import {
-  ConflictException,
-  Controller,
-  Get,
-  Injectable,
-  Param,
-  type Type,
-  UseInterceptors,
-} from '@nestjs/common';
+import { ConflictException, Injectable, type Type } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { Observable, of, Subject } from 'rxjs';
-import {
-  type CallOptions,
-  currentLease,
-  DistributedLock,
-  LockInterceptor,
-  LockModule,
-  LockService,
-} from '../../lib/index.js';
+import { currentLease, DistributedLock, LockModule, LockService } from '../../lib/index.js';
 import { Entries } from '../doubles/entries.js';
+import { pass, useVirtualTime } from '../support/virtual-time.js';
+
+useVirtualTime();
 
 let app: TestingModule | undefined;
 
@@ -32,7 +18,7 @@ afterEach(async () => {
 @Injectable()
 class Accounts {
   async ownerOf(id: string): Promise<string> {
-    await sleep(2);
+    await pass(2);
     return `owner-${id.charAt(0)}`;
   }
 }
@@ -68,7 +54,7 @@ class Transfers {
 
   @DistributedLock(
     async function (this: Transfers) {
-      await sleep(this.keyTime);
+      await pass(this.keyTime);
       return 'slow';
     },
     { waitTime: 500, onBusy: ({ error }) => error.waited },
@@ -79,7 +65,7 @@ class Transfers {
 
   @DistributedLock(
     async function (this: Transfers) {
-      await sleep(this.keyTime);
+      await pass(this.keyTime);
       return ['one', 'two'];
     },
     { waitTime: '0s' },
@@ -145,40 +131,6 @@ describe('a key that is given later', () => {
     await expect(waiting).rejects.toMatchObject({ code: 'LOCK_ABORTED', cause: 'b' });
   });
 
-  it.each([
-    ['options', () => ({ waitTime: -1 })],
-    ['the name of a preset', () => 'none'],
-    ['a signal', { signal: () => 5 as never }],
-    [
-      'a function for its signal',
-      {
-        signal: () => {
-          throw new Error('no signal');
-        },
-      },
-    ],
-  ])('leaves no rejection unhandled beside %s of the call that is wrong', async (_, options) => {
-    const unhandled: unknown[] = [];
-    const listener = (error: unknown) => unhandled.push(error);
-    process.on('unhandledRejection', listener);
-    let made = 0;
-    class Wrong {
-      @DistributedLock(async () => {
-        made++;
-        return Promise.reject(new Error('no key'));
-      }, options as CallOptions)
-      async run(): Promise<void> {
-        return Promise.resolve();
-      }
-    }
-    const wrong = await make(Wrong);
-    await expect(wrong.run()).rejects.toThrow();
-    await sleep(5);
-    process.off('unhandledRejection', listener);
-    expect(unhandled).toEqual([]);
-    expect(made).toBeLessThan(2);
-  });
-
   it('that does not come ends the call, and the method does not run', async () => {
     const transfers = await make(Transfers, 100);
     await expect(transfers.any(new Promise(() => undefined))).rejects.toMatchObject({
@@ -187,55 +139,4 @@ describe('a key that is given later', () => {
     });
     expect(transfers.ran).toBe(0);
   });
-
-  it('is not waited for by a subscriber that is gone', async () => {
-    const key = new Subject<string>();
-    let subscribed = 0;
-    class Streams {
-      @DistributedLock(() => new Promise<string>((resolve) => key.subscribe(resolve)))
-      rows(): Observable<number> {
-        subscribed++;
-        return of(1);
-      }
-    }
-    const streams = await make(Streams);
-    const seen: unknown[] = [];
-    streams
-      .rows()
-      .subscribe({ next: (row) => seen.push(row), error: (error) => seen.push(error) })
-      .unsubscribe();
-    key.next('a');
-    await sleep(5);
-    expect([subscribed, seen]).toEqual([0, []]);
-    expect(app!.get(LockService).leases()).toEqual([]);
-  });
-});
-
-it('a request that gives no usable key in time is answered with 400', async () => {
-  @Controller('carts')
-  class Carts {
-    @UseInterceptors(
-      LockInterceptor(async (context) => {
-        const { params } = context.switchToHttp().getRequest<{ params: { id: string } }>();
-        return Promise.resolve(params.id === 'none' ? '' : `cart:${params.id}`);
-      }),
-    )
-    @Get(':id')
-    get(@Param('id') id: string) {
-      return `${id} ${String(currentLease()?.name)}`;
-    }
-  }
-  const module = await Test.createTestingModule({
-    imports: [LockModule.forRoot({ store: 'memory' })],
-    controllers: [Carts],
-  }).compile();
-  app = module;
-  const server = module.createNestApplication();
-  server.useLogger(false);
-  await server.listen(0, '127.0.0.1');
-  const url = await server.getUrl();
-  expect(await (await fetch(`${url}/carts/5`)).text()).toBe('5 cart:5');
-  const refused = await fetch(`${url}/carts/none`);
-  expect([refused.status, await refused.json()]).toMatchObject([400, { code: 'LOCK_KEY' }]);
-  await server.close();
 });

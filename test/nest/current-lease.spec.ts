@@ -1,20 +1,9 @@
 import 'reflect-metadata';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { Test } from '@nestjs/testing';
-import { once } from 'node:events';
-import {
-  assertLocked,
-  currentLease,
-  DistributedLock,
-  LockModule,
-  LockService,
-  OnLeader,
-  OnlyLeader,
-  type Term,
-} from '../../lib/index.js';
+import { assertLocked, currentLease, LockService } from '../../lib/index.js';
 import { deferred } from '../doubles/deferred.js';
 import { DecoratedApp } from './decorated-app.js';
-import { until, useVirtualTime } from '../support/virtual-time.js';
+import { useVirtualTime } from '../support/virtual-time.js';
 
 useVirtualTime();
 
@@ -75,42 +64,6 @@ describe('currentLease and assertLocked', () => {
         });
         expect(currentLease()).toBeUndefined();
       });
-    });
-
-    it('know none in a method that takes no locks', async () => {
-      class Jobs {
-        @DistributedLock('job')
-        run() {
-          return Promise.resolve(currentLease());
-        }
-      }
-      const module = await Test.createTestingModule({
-        imports: [LockModule.forRoot({ store: 'memory', enabled: false })],
-        providers: [Jobs],
-      }).compile();
-      const [jobs, locks] = [module.get(Jobs), module.get(LockService)];
-      expect(await leftBehind(locks, () => jobs.run())).toBeUndefined();
-      expect(await locks.using('outer', () => jobs.run())).toMatchObject({ name: 'outer' });
-      await module.close();
-    });
-
-    it('know none in the call of a leader', async () => {
-      class Jobs {
-        @OnLeader('jobs')
-        async lead({ signal }: Term) {
-          await once(signal, 'abort');
-        }
-
-        @OnlyLeader('jobs')
-        run() {
-          return Promise.resolve(currentLease());
-        }
-      }
-      const jobs = (await nest.boot(Jobs)).get(Jobs);
-      const { locks } = nest;
-      await until(() => locks.getElection('jobs').isLeader());
-      expect(await leftBehind(locks, () => jobs.run())).toBeUndefined();
-      expect(await locks.using('outer', () => jobs.run())).toMatchObject({ name: 'outer' });
     });
   });
 

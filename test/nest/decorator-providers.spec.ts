@@ -1,8 +1,8 @@
 import 'reflect-metadata';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { type DynamicModule, Injectable, Module, Scope } from '@nestjs/common';
+import { Injectable, Scope } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
-import { assertLocked, DistributedLock, LockModule, LockService } from '../../lib/index.js';
+import { assertLocked, DistributedLock, LockModule } from '../../lib/index.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
 import { DecoratedApp } from './decorated-app.js';
 
@@ -41,21 +41,6 @@ describe('wherever Nest makes the object', () => {
     expect(nest.entries.most).toBe(1);
   });
 
-  it('of a dynamic module', async () => {
-    @Module({})
-    class Feature {
-      static register(): DynamicModule {
-        return { module: Feature, providers: [{ provide: 'job', useClass: Plain }], exports: ['job'] };
-      }
-    }
-    nest.module = await Test.createTestingModule({
-      imports: [LockModule.forRoot({ store: nest.store }), Feature.register()],
-    }).compile();
-    const job = nest.module.get<Plain>('job', { strict: false });
-    await Promise.all([job.run(), job.run()]);
-    expect(nest.entries.most).toBe(1);
-  });
-
   it('in two applications of one process, each with its own service', async () => {
     const build = (own: ScriptedStore) =>
       Test.createTestingModule({
@@ -73,22 +58,6 @@ describe('wherever Nest makes the object', () => {
     await two.close();
   });
 
-  it('uses a service that a test has put in its place', async () => {
-    const used: unknown[] = [];
-    const double = {
-      using: (name: unknown, _: unknown, run: (lease: unknown) => unknown) => (used.push(name), run({})),
-    };
-    nest.module = await Test.createTestingModule({
-      imports: [LockModule.forRoot({ store: nest.store })],
-      providers: [Plain],
-    })
-      .overrideProvider(LockService)
-      .useValue(double)
-      .compile();
-    await nest.module.get(Plain).run();
-    expect(used).toEqual(['a']);
-  });
-
   it('fails the boot without LockModule, and names class, decorator and cure', async () => {
     const booting = Test.createTestingModule({ providers: [Plain] }).compile();
     await expect(booting).rejects.toThrow(/Plain.*@DistributedLock.*import LockModule\.forRoot/s);
@@ -98,20 +67,6 @@ describe('wherever Nest makes the object', () => {
     const error = await new Plain().run().catch((reason: unknown) => reason);
     expect(error).toMatchObject({ code: 'LOCK_CONFIG' });
     expect((error as Error).message).toMatch(/Plain\.run.*@DistributedLock/);
-    expect(nest.entries.total).toBe(0);
-  });
-
-  it('refuses to run in the constructor, and says so', async () => {
-    @Injectable()
-    class Eager {
-      readonly begun = this.run().catch((error: unknown) => error);
-      @DistributedLock('eager')
-      async run(): Promise<unknown> {
-        return nest.entries.visit(undefined);
-      }
-    }
-    const { begun } = await nest.make(Eager);
-    expect(await begun).toMatchObject({ message: expect.stringContaining('after the constructor') });
     expect(nest.entries.total).toBe(0);
   });
 
@@ -153,16 +108,6 @@ describe('in class hierarchies', () => {
     }
   }
 
-  @Injectable()
-  class Unlocking extends Base<number> {
-    override async run(value: number): Promise<number> {
-      return nest.entries.visit(value);
-    }
-    protected work(value: number) {
-      return Promise.resolve(value);
-    }
-  }
-
   it('a method is inherited with its lock, from an abstract generic class', async () => {
     const child = await nest.make(Child);
     expect(await Promise.all([child.run(1), child.run(2)])).toEqual([1, 2]);
@@ -173,11 +118,5 @@ describe('in class hierarchies', () => {
     const overriding = await nest.make(Overriding);
     expect(await Promise.all([overriding.run(1), overriding.run(2)])).toEqual([2, 3]);
     expect(nest.entries.most).toBe(1);
-  });
-
-  it('an override without the decorator is not locked', async () => {
-    const unlocking = await nest.make(Unlocking);
-    await Promise.all([unlocking.run(1), unlocking.run(2)]);
-    expect(nest.entries.most).toBe(2);
   });
 });

@@ -1,22 +1,10 @@
 import 'reflect-metadata';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import {
-  type CanActivate,
-  Controller,
-  Get,
-  Injectable,
-  type INestApplicationContext,
-  Module,
-  type Provider,
-  Scope,
-  type Type,
-  UseGuards,
-} from '@nestjs/common';
-import { LazyModuleLoader, ModuleRef } from '@nestjs/core';
+import { Injectable, type INestApplicationContext, type Provider, Scope, type Type } from '@nestjs/common';
+import { ModuleRef } from '@nestjs/core';
 import { EventEmitter2, EventEmitterModule, OnEvent } from '@nestjs/event-emitter';
 import { Cron, Interval, ScheduleModule } from '@nestjs/schedule';
 import { Test } from '@nestjs/testing';
-import { defer, type Observable, of } from 'rxjs';
 import {
   assertLocked,
   DistributedLock,
@@ -135,72 +123,6 @@ describe('@OnLeader', () => {
     expect(runs[2]).toBe(a.get(Feed));
   });
 
-  it('that has failed is not called again at once, even if no other process wants to lead', async () => {
-    let calls = 0;
-    @Injectable()
-    class Feed {
-      @OnLeader('feed')
-      follow(): void {
-        calls++;
-        throw new Error('no feed');
-      }
-    }
-    await boot([Feed]);
-    await until(() => calls === 1);
-    await pass(100);
-    expect(calls).toBe(1);
-  });
-
-  it.each([true, false])('refuses work that has not begun with the call (enabled: %p)', async (enabled) => {
-    let begun = 0;
-    const cold = defer(() => of(++begun));
-    @Injectable()
-    class Feed {
-      @OnLeader('feed')
-      follow(): Observable<number> {
-        return cold;
-      }
-      @OnLeader('rows')
-      async read(): Promise<AsyncGenerator<number>> {
-        return Promise.resolve(rows());
-      }
-    }
-    async function* rows() {
-      yield Promise.resolve(++begun);
-    }
-    const app = await boot([Feed], { enabled });
-    await until(() => logged.length === 2);
-    const lines = logged.map(([line]) => String(line)).toSorted();
-    expect(lines[0]).toMatch(/@OnLeader on Feed.follow has failed .*: Feed.follow: has given an Observable/);
-    expect(lines[1]).toMatch(/@OnLeader on Feed.read has failed .*: Feed.read: has given an async iterator/);
-    await until(() => app.get(LockService).leases().length === 0);
-    expect(begun).toBe(0);
-  });
-
-  it('runs on a guard, which is no provider', async () => {
-    let calls = 0;
-    @Injectable()
-    class Limits implements CanActivate {
-      canActivate() {
-        return true;
-      }
-      @OnLeader('limits')
-      follow(): void {
-        calls++;
-      }
-    }
-    @Controller()
-    @UseGuards(Limits)
-    class Orders {
-      @Get()
-      list() {
-        return [];
-      }
-    }
-    await boot([], {}, [Orders]);
-    await until(() => calls === 1);
-  });
-
   it('is inherited, and runs what a subclass has put in its place', async () => {
     const runs: string[] = [];
     class Base {
@@ -243,26 +165,6 @@ describe('@OnLeader', () => {
     await expect(boot([PerRequest])).rejects.toThrow('@OnLeader on PerRequest.follow: needs a class');
     await expect(boot([Differing])).rejects.toThrow('must agree');
   });
-
-  it.each([true, false])(
-    'refuses an object that Nest makes after the boot (enabled: %p)',
-    async (enabled) => {
-      @Injectable()
-      class Late {
-        @OnLeader('late')
-        follow(): void {
-          // never
-        }
-      }
-      @Module({ providers: [Late] })
-      class LateModule {}
-      const app = await boot([], { enabled });
-      const rule = '@OnLeader on Late.follow: needs an object that Nest makes before the application starts';
-      await expect(app.get(LazyModuleLoader).load(() => LateModule)).rejects.toThrow(rule);
-      await expect(app.get(ModuleRef).create(Late)).rejects.toThrow(rule);
-      expect(app.get(LockService).getElection('late').state).toBe('idle');
-    },
-  );
 
   it('fails the boot for an object that Nest has not made, and runs what a factory passes on', async () => {
     let calls = 0;
@@ -432,52 +334,6 @@ describe('@OnlyLeader', () => {
     await closing;
   });
 
-  it('begins the work of a query once, which begins when it is asked for its result', async () => {
-    let begun = 0;
-    const query = {
-      then(resolve: (rows: number) => void) {
-        begun++;
-        resolve(3);
-      },
-    };
-    @Injectable()
-    class Jobs {
-      @OnlyLeader('jobs')
-      run(): PromiseLike<number | undefined> {
-        return query as PromiseLike<number>;
-      }
-    }
-    const app = await boot([Jobs]);
-    await until(() => app.get(LockService).getElection('jobs').isLeader());
-    expect(await app.get(Jobs).run()).toBe(3);
-    expect(begun).toBe(1);
-  });
-
-  it.each([
-    ['asynchronous', true],
-    ['synchronous', false],
-  ])('keeps the lock for Promises in the result of an %s call', async (_, isAsync) => {
-    const gate = deferred();
-    @Injectable()
-    class Jobs {
-      @OnlyLeader('jobs')
-      run(): unknown {
-        const works = [1, 2].map(() => gate.promise);
-        return isAsync ? Promise.resolve(works) : works;
-      }
-    }
-    const app = await boot([Jobs]);
-    const election = app.get(LockService).getElection('jobs');
-    await until(() => election.isLeader());
-    expect(await app.get(Jobs).run()).toHaveLength(2);
-    const resigned = election.resign();
-    await pass(100);
-    expect([election.state, await store.inspect('jobs')]).toEqual(['resigning', expect.any(Object)]);
-    gate.resolve();
-    await resigned;
-    await until(() => election.state !== 'resigning');
-  });
-
   it('may resign in a call, which does not wait for its own end', async () => {
     @Injectable()
     class Jobs {
@@ -492,24 +348,6 @@ describe('@OnlyLeader', () => {
     const begun = performance.now();
     await app.get(Jobs).run();
     expect(performance.now() - begun).toBeLessThan(1_500);
-  });
-
-  it('refuses to run without its object, as its type says: with a rejection or an error', async () => {
-    @Injectable()
-    class Jobs {
-      @OnlyLeader('jobs')
-      async run(): Promise<void> {
-        await Promise.resolve();
-      }
-      @OnlyLeader('jobs')
-      count(): number | undefined {
-        return 1;
-      }
-    }
-    const { run, count } = (await boot([Jobs])).get<Record<string, () => unknown>>(Jobs);
-    const message = 'was called without its object';
-    await expect(run!()).rejects.toThrow(`@OnlyLeader on Jobs.run: ${message}`);
-    expect(count).toThrow(`@OnlyLeader on Jobs.count: ${message}`);
   });
 
   it('has a lease time of its own, also in an object that Nest makes after the boot', async () => {

@@ -1,9 +1,9 @@
 import 'reflect-metadata';
 import { setImmediate as turn } from 'node:timers/promises';
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { Injectable, Module, type ModuleMetadata, Scope } from '@nestjs/common';
+import { Injectable, type ModuleMetadata, Scope } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
-import { DistributedLock, LockConfigError, LockModule, LockService } from '../../lib/index.js';
+import { DistributedLock, LockConfigError, LockModule } from '../../lib/index.js';
 import { TestEnvironment } from '../support/test-environment.js';
 import { until } from '../scenarios/until.js';
 import type { RedisServer } from '../support/redis-server.js';
@@ -62,35 +62,6 @@ describe('a boot that fails, of which nothing may be left to close, leaves no co
     expect(await connections()).toBe(0);
   });
 
-  it('when the method of a class further up wants what the store does not have', async () => {
-    class Base {
-      @DistributedLock('a', { kind: 'fair' })
-      pay(): Promise<void> {
-        return Promise.resolve();
-      }
-    }
-    class Between extends Base {}
-    @Injectable()
-    class Orders extends Between {
-      @DistributedLock('b')
-      ship(): Promise<void> {
-        return Promise.resolve();
-      }
-    }
-    const imports = [LockModule.forRoot({ nodes: [0, 1, 2].map((db) => `${server.url}/${String(db)}`) })];
-    await expect(compile({ imports, providers: [Orders] })).rejects.toThrow(
-      /@DistributedLock on .*pay.*no fair lock/,
-    );
-  });
-
-  it('when another provider fails while the modules are initialised', async () => {
-    const away = { onModuleInit: () => Promise.reject(new Error('the database is away')) };
-    const imports = [LockModule.forRoot({ connection: server.url })];
-    const app = await compile({ imports, providers: [{ provide: 'database', useValue: away }] });
-    await expect(app.init()).rejects.toThrow('the database is away');
-    expect(await connections()).toBe(0);
-  });
-
   it('when options of a cluster are wrong', async () => {
     const connection = {
       cluster: [{ host: '127.0.0.1', port: server.port }],
@@ -121,17 +92,6 @@ describe.each([
     await expect(booting).rejects.toThrow(/@DistributedLock on Orders\.pay.*no fair lock/);
     expect(await connections()).toBe(0);
   });
-
-  it('does not where it gets another service', async () => {
-    @Module({ imports: [LockModule.forRoot({ nodes: nodes(), isGlobal: false })] })
-    class OtherModule {}
-    @Module({ imports: [LockModule.forRoot({ store: 'memory', isGlobal: false })], providers: [Orders] })
-    class OrdersModule {}
-    const app = await compile({ imports: [OtherModule, OrdersModule] });
-    await app.init();
-    expect(await (await app.resolve(Orders, undefined, { strict: false })).pay()).toBe('paid');
-    await app.close();
-  });
 });
 
 it('connects when the application is initialised, before the first lock', async () => {
@@ -145,13 +105,4 @@ it('closes what has never been connected, without connecting', async () => {
   const app = await compile({ imports: [LockModule.forRoot({ connection: server.url })] });
   await app.close();
   expect(await connections()).toBe(0);
-});
-
-it('asks a double of the service for nothing', async () => {
-  const app = await Test.createTestingModule({ imports: [LockModule.forRoot({ connection: server.url })] })
-    .overrideProvider(LockService)
-    .useValue({})
-    .compile();
-  await app.init();
-  await app.close();
 });

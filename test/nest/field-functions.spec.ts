@@ -1,7 +1,6 @@
 import 'reflect-metadata';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { Inject, Injectable, type Provider, Scope, type Type } from '@nestjs/common';
-import { ContextIdFactory } from '@nestjs/core';
+import { Inject, type Provider, type Type } from '@nestjs/common';
 import { runInThisContext } from 'node:vm';
 import ts from 'typescript';
 import { currentLease, DistributedLock, OncePer, OnlyLeader } from '../../lib/index.js';
@@ -86,57 +85,4 @@ describe.each([true, false])('with useDefineForClassFields: %s', (useDefineForCl
       '@DistributedLock on Jobs.run: is a function in a field, and the decorator of a class locks only methods',
     );
   });
-
-  it('a locked class may have functions that it is given, private ones, and others in fields', async () => {
-    const type = compiled(`
-      @DistributedLock('a')
-      class Jobs {
-        named = this.run.bind(this);
-        handlers = { done: () => 1 };
-        #own = async () => held();
-        constructor(@Inject('model') model, @Inject('send') send) { this.model = model; this.send = send; }
-        async run() { return [await this.#own(), typeof this.send, typeof this.model]; }
-      }`);
-    const given = [
-      {
-        provide: 'model',
-        useValue: class Model {
-          id = 1;
-        },
-      },
-      { provide: 'send', useValue: async () => Promise.resolve() },
-    ];
-    const jobs = (await boot(type, ...given)).get<{ named(): Promise<unknown> }>(type as Type);
-    expect(await jobs.named()).toEqual(['a', 'function', 'function']);
-  });
-});
-
-it('an object that Nest makes for a request is refused in that request', async () => {
-  @Injectable({ scope: Scope.REQUEST })
-  class Jobs extends Base {
-    override run = async (): Promise<unknown> => Promise.resolve(held());
-  }
-  const module = await nest.boot(Jobs);
-  const made = module.resolve(Jobs, ContextIdFactory.create());
-  await expect(made).rejects.toThrow('@DistributedLock on Jobs.run: is hidden by a field');
-});
-
-it.each<[string, (self: object) => void]>([
-  ['freeze', Object.freeze],
-  ['seal', Object.seal],
-  ['prevent extensions of', Object.preventExtensions],
-])('an object may %s itself in its constructor', async (_, how) => {
-  @Injectable()
-  class Frozen extends Base {
-    constructor() {
-      super();
-      how(this);
-    }
-    @OncePer('once', { period: '1h' })
-    async once(): Promise<unknown> {
-      return Promise.resolve(held());
-    }
-  }
-  const frozen = await nest.make(Frozen);
-  expect(await Promise.all([frozen.run(), frozen.once()])).toEqual(['run', 'once']);
 });

@@ -7,33 +7,20 @@ import {
   Get,
   HttpException,
   type INestApplication,
-  Injectable,
   Logger,
   type NestInterceptor,
   Param,
   Post,
   type Provider,
   type Type,
-  UseGuards,
   UseInterceptors,
 } from '@nestjs/common';
-import { APP_INTERCEPTOR, ExternalContextCreator } from '@nestjs/core';
+import { APP_INTERCEPTOR } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
-import { EventEmitter, once } from 'node:events';
-import { IncomingMessage, type Server, ServerResponse } from 'node:http';
-import { connect, type Socket } from 'node:net';
-import { PassThrough, Readable } from 'node:stream';
+import { PassThrough } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { finalize, interval, lastValueFrom, NEVER, Observable, of, timeout } from 'rxjs';
-import {
-  assertLocked,
-  currentLease,
-  DistributedLock,
-  LockInterceptor,
-  LockModule,
-  LockService,
-  OncePer,
-} from '../../lib/index.js';
+import { finalize, interval, NEVER, Observable, timeout } from 'rxjs';
+import { assertLocked, currentLease, LockInterceptor, LockModule, LockService } from '../../lib/index.js';
 import { deferred } from '../doubles/deferred.js';
 import { Entries } from '../doubles/entries.js';
 import { until } from '../scenarios/until.js';
@@ -99,24 +86,6 @@ describe('LockInterceptor', () => {
     expect(entries.total).toBe(4);
   });
 
-  it('locks by body and query', async () => {
-    @Controller()
-    class Search {
-      @UseInterceptors(LockInterceptor(['b:$<req.body.id>', 'q:$<req.query.page>']))
-      @Post('search')
-      search() {
-        return app!
-          .get(LockService)
-          .leases()
-          .map((lease) => lease.name);
-      }
-    }
-    const request = await serve(Search);
-    const headers = { 'content-type': 'application/json' };
-    const { text } = await request('/search?page=3', { method: 'POST', headers, body: '{"id":7}' });
-    expect(JSON.parse(text)).toEqual(['b:7', 'q:3']);
-  });
-
   it('locks all the handlers of a controller, and all of an application', async () => {
     const Guarded = LockInterceptor('$<class>.$<method>');
     @Controller('one')
@@ -180,59 +149,6 @@ describe('LockInterceptor', () => {
     },
   );
 
-  it.each<[string, (target: object, property: string, descriptor: PropertyDescriptor) => void]>([
-    ['@OncePer', OncePer('run:$<class>.$<method>', { period: '1h' })],
-    ['@DistributedLock', DistributedLock(['other', 'run:$<class>.run'])],
-  ])(
-    'refuses $<class> of two classes with one name, if one has a LockInterceptor and the other %s',
-    async (_, lock) => {
-      const handled = () => {
-        @Controller()
-        class Jobs {
-          @Get()
-          @UseInterceptors(LockInterceptor('run:$<class>.run'))
-          run() {
-            return 'handled';
-          }
-        }
-        return Jobs;
-      };
-      class Jobs {
-        async run() {
-          return await Promise.resolve('done');
-        }
-      }
-      const descriptor = Object.getOwnPropertyDescriptor(Jobs.prototype, 'run') ?? {};
-      lock(Jobs.prototype, 'run', descriptor);
-      Object.defineProperty(Jobs.prototype, 'run', descriptor);
-      await expect(testing([handled()], [Jobs]).then((made) => made.init())).rejects.toThrow(
-        /another class is named "Jobs" and has the same key/,
-      );
-    },
-  );
-
-  it('refuses $<class> of two classes with one name at the call, if it is bound to the application', async () => {
-    const jobs = (path: string) => {
-      @Controller(path)
-      class Jobs {
-        @Get()
-        run() {
-          return path;
-        }
-      }
-      return Jobs;
-    };
-    app = await testing(
-      [jobs('a'), jobs('b')],
-      [{ provide: APP_INTERCEPTOR, useClass: LockInterceptor('$<class>.run') }],
-    );
-    await app.listen(0, '127.0.0.1');
-    const url = await app.getUrl();
-    const statuses = [];
-    for (const path of ['/a', '/b', '/b', '/a']) statuses.push((await fetch(url + path)).status);
-    expect(statuses).toEqual([200, 500, 500, 200]);
-  });
-
   it('answers 409 when busy, or what onBusy says', async () => {
     @Controller()
     class Jobs {
@@ -274,57 +190,6 @@ describe('LockInterceptor', () => {
     expect(await request('/run')).toEqual({ status: 200, text: 'ran' });
   });
 
-  it('locks where requests come without a connection, as on AWS Lambda', async () => {
-    @Controller('orders')
-    class Orders {
-      @Get()
-      @UseInterceptors(LockInterceptor('order'))
-      pay() {
-        return currentLease()?.name;
-      }
-    }
-    await serve(Orders);
-    // What serverless-express gives in place of a socket.
-    const request = new IncomingMessage({
-      remoteAddress: '::1',
-      destroy: () => undefined,
-    } as unknown as Socket);
-    Object.assign(request, { method: 'GET', url: '/orders', complete: true });
-    request.push(null);
-    const response = new ServerResponse(request);
-    const sent = new PassThrough({ encoding: 'utf8' });
-    response.assignSocket(sent as unknown as Socket);
-    const finished = once(response, 'finish');
-    const handle: unknown = app?.getHttpAdapter().getInstance();
-    (handle as (request: IncomingMessage, response: ServerResponse) => void)(request, response);
-    await finished;
-    expect([response.statusCode, sent.read()]).toEqual([200, expect.stringMatching(/order$/)]);
-  });
-
-  it.each([[['7']], [['7', 'text']], [['7', null]], [['7', { raw: 'text' }]], [['7', new EventEmitter()]]])(
-    'locks a handler of a transport that Nest takes for HTTP, called with %p',
-    async (args) => {
-      @Injectable()
-      class Bot {
-        @UseInterceptors(LockInterceptor('order:$<args[0]>'))
-        pay() {
-          return Readable.from([currentLease()?.name]);
-        }
-        @UseInterceptors(LockInterceptor('order:$<args[0]>'))
-        async ask() {
-          return entries.visit(currentLease()?.name);
-        }
-      }
-      app = await testing([], [Bot]);
-      await app.init();
-      const bot = app.get(Bot);
-      const call = (method: 'ask' | 'pay'): unknown =>
-        app!.get(ExternalContextCreator).create(bot, bot[method], method)(...args);
-      await expect(call('ask')).resolves.toBe('order:7');
-      await expect(call('pay')).rejects.toThrow('Bot.pay: has given a stream');
-    },
-  );
-
   it('takes a function of the ExecutionContext', async () => {
     @Controller()
     class Jobs {
@@ -335,29 +200,6 @@ describe('LockInterceptor', () => {
       }
     }
     expect((await (await serve(Jobs))('/run')).text).toBe('handler:run');
-  });
-
-  it.each([
-    ['rpc', [{ orderId: 7 }, {}], 'order:$<args[0].orderId>', 'order:7'],
-    ['ws', [{}, { orderId: 8 }], 'order:$<args[1].orderId>', 'order:8'],
-    ['graphql', [undefined, { id: 'q' }, {}, {}], 'query:$<args[1].id>', 'query:q'],
-  ])('works in a %s context', async (type, args, key, name) => {
-    const module = await Test.createTestingModule({
-      imports: [LockModule.forRoot({ store: 'memory' })],
-    }).compile();
-    const interceptor = new (LockInterceptor(key))(module.get(LockService));
-    class Handlers {
-      readonly type = type;
-    }
-    const context = {
-      getType: () => type,
-      getArgs: () => args,
-      getClass: () => Handlers,
-      getHandler: () => function handle() {}, // eslint-disable-line @typescript-eslint/no-empty-function
-    } as unknown as ExecutionContext;
-    const next: CallHandler = { handle: () => of(currentLease()?.name) };
-    expect(await lastValueFrom(await interceptor.intercept(context, next))).toBe(name);
-    await module.close();
   });
 
   it('refuses a malformed key and wrong options where it is made', () => {
@@ -420,30 +262,6 @@ describe('a request that gives no usable key', () => {
     expect(failures).toEqual([['LOCK_KEY', 'all']]);
   });
 
-  it('fails where onKeyError gives a Promise, and hears its rejection', async () => {
-    const unheard: unknown[] = [];
-    const listener = (reason: unknown) => unheard.push(reason);
-    const locking = LockInterceptor(tenant, {
-      onKeyError: (() => Promise.reject(new Error('unhandled'))) as never,
-    });
-    @UseInterceptors(locking)
-    @Controller('orders')
-    class Orders {
-      @Get()
-      all() {
-        return [];
-      }
-    }
-    const request = await serve(Orders);
-    process.on('unhandledRejection', listener);
-    try {
-      expect(await request('/orders')).toMatchObject({ status: 500 });
-      expect(unheard).toEqual([]);
-    } finally {
-      process.off('unhandledRejection', listener);
-    }
-  });
-
   it('refuses an onKeyError that is no function', () => {
     expect(() => LockInterceptor(tenant, { onKeyError: 400 as never })).toThrow(
       /^onKeyError: must be a function/,
@@ -480,63 +298,6 @@ describe('a client that closes its request', () => {
     await held.release();
     expect(await request('/jobs/2')).toMatchObject({ status: 200 });
     expect(ran.filter((id) => id.startsWith('1'))).toEqual([]);
-  });
-
-  it('while a guard runs does not wait at all, and its handler never runs', async () => {
-    let guarding = false;
-    @Controller('guarded')
-    class Guarded {
-      @Get()
-      @UseGuards({
-        canActivate: async (context: ExecutionContext) => {
-          guarding = true;
-          await once(context.switchToHttp().getResponse<ServerResponse>(), 'close');
-          return true;
-        },
-      })
-      @UseInterceptors(LockInterceptor('guarded'))
-      run() {
-        ran.push('guarded');
-      }
-    }
-    const request = await serve(Guarded);
-    const locks = app!.get(LockService);
-    const joined = jest.spyOn(locks, 'using');
-    const held = await locks.acquire('guarded');
-    const client = new AbortController();
-    const waiting = request('/guarded', { signal: client.signal }).catch((error: unknown) => error);
-    await until(() => guarding);
-    client.abort();
-    await waiting;
-    await until(() => joined.mock.results.length === 1);
-    await expect(joined.mock.results[0]?.value).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
-    await held.release();
-    expect(ran).not.toContain('guarded');
-  });
-
-  it('with its connection, while another request on that connection is served, leaves the queue', async () => {
-    @Controller('pipelined')
-    @UseInterceptors(LockInterceptor('pipelined', { waitTime: Infinity }))
-    class Pipelined {
-      @Get()
-      run() {
-        ran.push('pipelined');
-      }
-    }
-    await serve(Pipelined);
-    const locks = app!.get(LockService);
-    const held = await locks.acquire('pipelined');
-    const connected = once(app!.getHttpServer() as Server, 'connection') as Promise<[Socket]>;
-    const socket = connect(Number(new URL(await app!.getUrl()).port), '127.0.0.1');
-    const request = 'GET /pipelined HTTP/1.1\r\nHost: test\r\n\r\n';
-    // More than the listeners that an emitter has without a warning.
-    socket.write(request.repeat(12));
-    await until(async () => (await locks.health()).waiting === 12);
-    expect((await connected)[0].listenerCount('close')).toBeLessThan(12);
-    socket.destroy();
-    await until(async () => (await locks.health()).waiting === 0);
-    await held.release();
-    expect(ran).not.toContain('pipelined');
   });
 
   it('while the handler runs does not interrupt it, and the lock stays until it has ended', async () => {

@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { applyDecorators, Controller, Get, Injectable, type Type, UseInterceptors } from '@nestjs/common';
+import { Controller, Get, Injectable, type Type, UseInterceptors } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { lastValueFrom, Observable, of } from 'rxjs';
 import { runInThisContext } from 'node:vm';
@@ -116,36 +116,6 @@ describe('a locked class', () => {
       }
       return Sync;
     }).toThrow(/@DistributedLock on Sync\.run: would lock a method that may be sync/);
-  });
-
-  it('is refused where a decorator says that a method is sync', () => {
-    expect(() => {
-      @DistributedLock('a')
-      class Sync {
-        @Noted()
-        run(): number {
-          return 1;
-        }
-      }
-      return Sync;
-    }).toThrow(/Sync\.run/);
-  });
-
-  it('comes from applyDecorators as well', async () => {
-    const Job = () => applyDecorators(Injectable(), DistributedLock('job:$<method>'));
-    @Job()
-    class Reports {
-      @applyDecorators(DistributedLock('by hand'), Noted())
-      async byHand(): Promise<string | undefined> {
-        return Promise.resolve(held());
-      }
-
-      async run(): Promise<string | undefined> {
-        return Promise.resolve(held());
-      }
-    }
-    const reports = await make(Reports);
-    expect([await reports.byHand(), await reports.run()]).toEqual(['by hand', 'job:run']);
   });
 });
 

@@ -11,19 +11,14 @@ import {
   UseInterceptors,
 } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
-import { once } from 'node:events';
-import { type AddressInfo, connect, createServer } from 'node:net';
 import { lastValueFrom, of } from 'rxjs';
 import {
-  type AcquireOptions,
-  type CallOptions,
   currentLease,
   DistributedLock,
   LockInterceptor,
   LockModule,
   type LockModuleOptions,
   LockService,
-  type LockTimeoutError,
 } from '../../lib/index.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
 import { useVirtualTime } from '../support/virtual-time.js';
@@ -86,21 +81,6 @@ describe('a preset', () => {
     });
   });
 
-  it('gives its options also through a Proxy around the service', async () => {
-    const locks = new LockService({ store: 'memory', presets });
-    const proxied = new Proxy(locks, {});
-    const builder = Test.createTestingModule({
-      imports: [LockModule.forRoot({ store: 'memory' })],
-      providers: [Jobs],
-    });
-    app = await builder.overrideProvider(LockService).useValue(proxied).compile();
-    await locks.using('a', () =>
-      locks.runInScope(async () => {
-        expect(await app?.get(Jobs).byName()).toBeUndefined();
-      }),
-    );
-  });
-
   it('that the module does not have fails the boot, with those that it has', async () => {
     await expect(compile({ presets: { slow: {}, quick: {} } }, Jobs)).rejects.toThrow(
       /@DistributedLock on Jobs\.(byName|refined): preset: "job" is not among the presets of the module \(there are: slow, quick\)/,
@@ -124,15 +104,6 @@ describe('a preset', () => {
     await expect(module.compile()).rejects.toThrow(/preset: "job" is not among/);
   });
 
-  it.each([
-    ['a list', []],
-    ['a Map', new Map([['job', {}]])],
-  ])('is no entry of %s', (_, presets) => {
-    expect(() => LockModule.forRoot({ store: 'memory', presets: presets as never })).toThrow(
-      /presets: must be an object of options by name/,
-    );
-  });
-
   it('asks for its kind at boot', async () => {
     const store = new ScriptedStore();
     Object.defineProperty(store, 'queues', { value: undefined });
@@ -154,26 +125,6 @@ describe('a preset', () => {
     expect(() => LockModule.forRoot({ store: 'memory', maxHoldTime: '1d', presets: wrong as never })).toThrow(
       message,
     );
-  });
-});
-
-describe('a preset that is undefined', () => {
-  @Injectable()
-  class Jobs {
-    @DistributedLock('a', { preset: undefined, waitTime: 0 })
-    async run(): Promise<string> {
-      return Promise.resolve('done');
-    }
-
-    @DistributedLock('a', () => ({ preset: undefined }))
-    async ofTheCall(): Promise<string> {
-      return Promise.resolve('done');
-    }
-  }
-
-  it('is none', async () => {
-    const jobs = await make({}, Jobs);
-    expect([await jobs.run(), await jobs.ofTheCall()]).toEqual(['done', 'done']);
   });
 });
 
@@ -327,29 +278,6 @@ describe('enabled: false', () => {
     expect(await lastValueFrom(answer)).toBe('done');
   });
 
-  it('opens no connection at boot', async () => {
-    const opened = async (enabled: boolean) => {
-      const ports: (number | undefined)[] = [];
-      const server = createServer((socket) => ports.push(socket.remotePort));
-      const first = once(server, 'connection');
-      await once(server.listen(0, '127.0.0.1'), 'listening');
-      const { port } = server.address() as AddressInfo;
-      const connection = { host: '127.0.0.1', port };
-      const module = await compile({ store: undefined, connection, enabled });
-      if (enabled) await first;
-      await module.close();
-      // A server accepts in the order in which they come, so this one comes after all of the module.
-      const last = connect(port, '127.0.0.1');
-      await once(last, 'connect');
-      while (!ports.includes(last.localPort)) await once(server, 'connection');
-      last.destroy();
-      server.close();
-      return ports.length - 1;
-    };
-    expect(await opened(true)).toBeGreaterThan(0);
-    expect(await opened(false)).toBe(0);
-  });
-
   it('leaves the methods of the service as they are', async () => {
     const module = await compile({ enabled: false });
     const locks = module.get(LockService);
@@ -360,59 +288,6 @@ describe('enabled: false', () => {
 
   it('must be a boolean', () => {
     expect(() => LockModule.forRoot({ store: 'memory', enabled: 'no' as never })).toThrow(/enabled/);
-  });
-});
-
-class GivenByGetters {
-  readonly #patience = 0;
-
-  get waitTime() {
-    return this.#patience;
-  }
-}
-
-class GivenByFields {
-  waitTime = 0;
-}
-
-it.each([
-  ['a Map', new Map([['waitTime', 0]]), 'options: must be a plain object (found: an object (Map))'],
-  [
-    'getters',
-    new GivenByGetters(),
-    'waitTime: must be a property of the options themselves, and not of their class',
-  ],
-])('%s would count as no options, and is refused', async (_, given, message) => {
-  class Orders {
-    @DistributedLock('order', () => given as CallOptions)
-    async pay(): Promise<string> {
-      return Promise.resolve('paid');
-    }
-  }
-  const orders = await make({}, Orders);
-  await expect(orders.pay()).rejects.toThrow(message);
-  await expect(app!.get(LockService).acquire('order', given as AcquireOptions)).rejects.toThrow(message);
-  const withKind = Object.assign(given, { kind: 'lock' });
-  await expect(app!.get(LockService).acquire('order', withKind as AcquireOptions)).rejects.toThrow(message);
-  expect(() => LockModule.forRoot({ store: 'memory', presets: { job: given as CallOptions } })).toThrow(
-    message,
-  );
-  expect(() => LockInterceptor('order', given as CallOptions)).toThrow(message);
-});
-
-it('Options may be an object of a class with fields', async () => {
-  class Orders {
-    @DistributedLock('order', () => new GivenByFields())
-    async pay(): Promise<string> {
-      return Promise.resolve('paid');
-    }
-  }
-  const orders = await make({}, Orders);
-  await holding('order', async () => {
-    const error: unknown = await orders.pay().catch((reason: unknown) => reason);
-    expect(error).toMatchObject({ code: 'LOCK_TIMEOUT' });
-    // Not the ten seconds of the module.
-    expect((error as LockTimeoutError).waited).toBeLessThan(5_000);
   });
 });
 
@@ -433,50 +308,4 @@ it.each([
     'options: a function must give it at once, and no Promise of it',
   );
   expect(ran).toBe(0);
-});
-
-it('a function that gives a Promise of a signal is refused, and its rejection is heard', async () => {
-  class Orders {
-    @DistributedLock('order', { signal: (() => Promise.reject(new Error('unhandled'))) as never })
-    async pay(): Promise<void> {
-      return Promise.resolve();
-    }
-  }
-  const orders = await make({}, Orders);
-  const unheard: unknown[] = [];
-  const listener = (reason: unknown) => unheard.push(reason);
-  process.on('unhandledRejection', listener);
-  try {
-    await expect(orders.pay()).rejects.toThrow(
-      'signal: a function must give it at once, and no Promise of it',
-    );
-    await new Promise(setImmediate);
-    expect(unheard).toEqual([]);
-  } finally {
-    process.off('unhandledRejection', listener);
-  }
-});
-
-it('a signal may be of another AbortSignal, as of a polyfill or of jsdom', async () => {
-  class OtherSignal extends EventTarget {
-    aborted = false;
-    abort() {
-      this.aborted = true;
-      this.dispatchEvent(new Event('abort'));
-    }
-  }
-  const signal = new OtherSignal();
-  class Orders {
-    @DistributedLock('order', { signal: signal as unknown as AbortSignal })
-    async pay(): Promise<void> {
-      return Promise.resolve();
-    }
-  }
-  const orders = await make({}, Orders);
-  await orders.pay();
-  await holding('order', async () => {
-    const paying = orders.pay();
-    signal.abort();
-    await expect(paying).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
-  });
 });

@@ -1,8 +1,8 @@
 import 'reflect-metadata';
-import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { inspect } from 'node:util';
-import { Global, Inject, Injectable, Module } from '@nestjs/common';
+import { Inject, Injectable, Module } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
 import {
   getLockServiceToken,
@@ -11,7 +11,6 @@ import {
   LockModule,
   type LockModuleOptions,
   LockService,
-  MemoryLockStore,
   type LockFactoryOptions,
   type LockModuleAsyncOptions,
   type LockOptionsFactory,
@@ -122,14 +121,6 @@ describe('LockModule', () => {
         message: expect.stringContaining('belongs beside the factory of forRootAsync'),
       });
     });
-
-    it.each([
-      [{ name: 'orders' }, { name: 'orders' }],
-      [{}, { isGlobal: true, name: undefined }],
-      [{ isGlobal: false }, { isGlobal: false }],
-    ])('takes the same: %j, %j', async (ownWriteHold, made) => {
-      await (await boot(ownWriteHold, made)).close();
-    });
   });
 
   it('forRootAsync says what a class lacks that makes no options', async () => {
@@ -214,29 +205,6 @@ describe('LockModule', () => {
       expect(await two!.tryAcquire('a')).not.toBeNull();
     },
   );
-
-  it('keeps two applications in one process apart', async () => {
-    const build = () =>
-      Test.createTestingModule({ imports: [LockModule.forRoot({ store: 'memory' })] }).compile();
-    const [one, two] = await Promise.all([build(), build()]);
-    const [first, second] = [one.get(LockService), two.get(LockService)];
-    expect(first).not.toBe(second);
-    await first.using('a', async () => {
-      expect((await second.tryAcquire('a'))?.held).toBe(true);
-    });
-    await one.close();
-    expect(await second.tryAcquire('b')).not.toBeNull();
-    await two.close();
-  });
-
-  it('can be overridden in a test', async () => {
-    const double = { using: (_: string, callback: () => unknown) => callback() };
-    const module = await Test.createTestingModule({ imports: [LockModule.forRoot({ store: 'memory' })] })
-      .overrideProvider(LockService)
-      .useValue(double)
-      .compile();
-    expect(module.get(LockService)).toBe(double);
-  });
 });
 
 class Config {
@@ -497,34 +465,6 @@ describe('wrong options fail at boot, with the option, the rule and the value', 
   );
 });
 
-it('keeps what is held until the end of the application, then releases it', async () => {
-  const store = new MemoryLockStore();
-  const booted = await boot(LockModule.forRoot({ store }));
-  const locks = booted.get(LockService);
-  const lease = await locks.acquire('a');
-  locks.beforeApplicationShutdown();
-  await expect(locks.acquire('b')).resolves.toMatchObject({ held: true });
-  expect(lease.held).toBe(true);
-  await booted.close();
-  app = undefined;
-  expect(lease.held).toBe(false);
-  expect(await store.inspect('a')).toBeNull();
-});
-
-it('logs a loss once, as an error, with the key', async () => {
-  const lines: string[] = [];
-  const logger = { error: (line: string) => lines.push(line), warn: jest.fn(), log: jest.fn() };
-  app = await Test.createTestingModule({ imports: [LockModule.forRoot({ store: 'memory' })] })
-    .setLogger(logger)
-    .compile();
-  const locks = app.get(LockService);
-  const lease = await locks.acquire('order:7');
-  await locks.forceRelease('order:7');
-  await lease.release();
-  expect(lines).toHaveLength(1);
-  expect(lines[0]).toContain('"order:7"');
-});
-
 describe('two services of one name that every module would see', () => {
   @Module({ imports: [LockModule.forRoot({ store: 'memory' })] })
   class Stock {}
@@ -563,39 +503,6 @@ describe('two services of one name that every module would see', () => {
       await module.close().catch(() => undefined);
     },
   );
-
-  it('are refused where two global modules export one each', async () => {
-    const local = () => LockModule.forRoot({ store: 'memory', isGlobal: false });
-    @Module({ imports: [local()], exports: [LockModule] })
-    class Core {}
-    @Global()
-    @Module({ imports: [Core], exports: [Core] })
-    class Shared {}
-    @Global()
-    @Module({ imports: [local()], exports: [LockModule] })
-    class Other {}
-    const module = await Test.createTestingModule({ imports: [Shared, Other] }).compile();
-    await expect(module.init()).rejects.toThrow(
-      /^name: 2 services without a name are provided for every module, .* \(imported by Core and Other\)/,
-    );
-    // Nest 11 rejects once more with what has failed the boot.
-    await module.close().catch(() => undefined);
-  });
-
-  it('are possible where two global modules export the same one, or one module keeps its own', async () => {
-    const one = LockModule.forRoot({ store: 'memory', isGlobal: false });
-    @Global()
-    @Module({ imports: [one], exports: [LockModule] })
-    class Core {}
-    @Global()
-    @Module({ imports: [one, Core], exports: [LockModule, Core] })
-    class Other {}
-    @Module({ imports: [LockModule.forRoot({ store: 'memory', isGlobal: false, keyPrefix: 'own:' })] })
-    class Own {}
-    const module = await Test.createTestingModule({ imports: [Core, Other, Own] }).compile();
-    await module.init();
-    await module.close();
-  });
 
   it('are possible where only one of them is for all, and the others for the modules that import them', async () => {
     @Module({ imports: [LockModule.forRoot({ store: 'memory', isGlobal: false })] })

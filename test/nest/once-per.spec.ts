@@ -2,14 +2,7 @@ import { Injectable, SetMetadata, type Type } from '@nestjs/common';
 import { Interval, ScheduleModule } from '@nestjs/schedule';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import {
-  assertLocked,
-  LockModule,
-  LockService,
-  type LockTimeoutError,
-  MemoryLockStore,
-  OncePer,
-} from '../../lib/index.js';
+import { assertLocked, LockModule, LockService, MemoryLockStore, OncePer } from '../../lib/index.js';
 import { passThroughLocks } from '../../lib/testing/index.js';
 import { pass, useVirtualTime } from '../support/virtual-time.js';
 
@@ -121,44 +114,6 @@ describe('@OncePer', () => {
     await expect(reports.several(['a', 'b'])).rejects.toThrow(
       'takes one key, and its template names several',
     );
-  });
-
-  it('waits for its key as long as for a lock, and has the rest of its wait time for the call', async () => {
-    const never = () => new Promise<string>(() => undefined);
-    const later = () => pass(30, 'later');
-    class Late {
-      @OncePer(never, { period: '1h' })
-      async run(): Promise<void> {
-        await Promise.resolve(runs.push('run'));
-      }
-      @OncePer(never, { period: '1h', waitTime: '20s' })
-      async patient(): Promise<void> {
-        await Promise.resolve(runs.push('patient'));
-      }
-      @OncePer(later, { period: '1h', waitTime: 50 })
-      async busy(): Promise<void> {
-        await Promise.resolve(runs.push('busy'));
-      }
-      @OncePer(later, { period: '1h' })
-      async endless(): Promise<void> {
-        await Promise.resolve(runs.push('endless'));
-      }
-    }
-    const app = await boot({ waitTime: 40 }, Late);
-    const late = app.get(Late);
-    const inTime = (call: Promise<void>) => Promise.race([call, pass(60_000, 'no answer')]);
-    await expect(inTime(late.run())).rejects.toThrow('Late.run has given no key for 40 ms');
-    await expect(inTime(late.patient())).rejects.toThrow('Late.patient has given no key for 20000 ms');
-    const lease = await app.get(LockService).acquire('later');
-    const error: unknown = await late.busy().catch((reason: unknown) => reason);
-    expect(error).toMatchObject({ code: 'LOCK_TIMEOUT' });
-    expect((error as LockTimeoutError).waited).toBeLessThan(50);
-    const endless = late.endless();
-    await pass(1_000);
-    expect(runs).toEqual([]);
-    await lease.release();
-    await endless;
-    expect(runs).toEqual(['endless']);
   });
 
   it('passes the error of the method on, and lets the next call try', async () => {

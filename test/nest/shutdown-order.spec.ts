@@ -188,54 +188,6 @@ it('a LockModule that is loaded lazily hears of the shutdown (pitfall 87)', asyn
   await expect(service.acquire('late')).rejects.toMatchObject({ code: 'LOCK_CLOSED' });
 });
 
-it('a LockModule that is loaded lazily after the last hook is refused: nothing would ever end it', async () => {
-  const app = await Test.createTestingModule({ imports: locks() }).compile();
-  await app.init();
-  const lazy = app.get(LazyModuleLoader);
-  await app.close();
-  const late = {
-    module: LockFeature,
-    imports: [LockModule.forRoot({ store, name: 'late', isGlobal: false })],
-  };
-  await expect(lazy.load(() => late)).rejects.toMatchObject({ code: 'LOCK_CLOSED' });
-});
-
-it('the lock of work for which a hook has waited inside of its callback is back when the application has ended', async () => {
-  class RemoteStore extends MemoryLockStore {
-    override async release(request: Parameters<MemoryLockStore['release']>[0]) {
-      await pass(5);
-      return await super.release(request);
-    }
-  }
-  store = new RemoteStore();
-  const [begun, gate] = [deferred(), deferred()];
-  @Injectable()
-  class Job implements OnApplicationShutdown {
-    private running: Promise<unknown> | undefined;
-
-    @DistributedLock('job')
-    async run(): Promise<void> {
-      begun.resolve();
-      this.running = gate.promise;
-      await this.running;
-      // As wrappers around the work add steps.
-      for (let steps = 0; steps < 20; steps++) await Promise.resolve();
-    }
-
-    async onApplicationShutdown(): Promise<void> {
-      gate.resolve();
-      await this.running;
-    }
-  }
-  const app = await Test.createTestingModule({ imports: locks(), providers: [Job] }).compile();
-  await app.init();
-  const job = app.get(Job).run();
-  await begun.promise;
-  await app.close();
-  expect(await store.inspect('job')).toBeNull();
-  await job;
-});
-
 it.each([
   ['fixed', { leaseTime: 6_000 }],
   ['renewed', { leaseTime: 6_000, renew: true }],
@@ -273,62 +225,6 @@ it('a lock whose callback closes the application is kept, and the application do
   });
   await service.close();
   expect(await store.inspect('restart')).toBeNull();
-});
-
-it('of two services the one that is closed by hand ends alone, and refuses the work of the other from then on', async () => {
-  const app = await Test.createTestingModule({ imports: locks() }).compile();
-  await app.init();
-  const service = app.get(LockService);
-  const audit = app.get<LockService>(getLockServiceToken('audit'));
-  const [gate, auditGate, begun] = [deferred(), deferred(), deferred()];
-  const job = service.using('job', async () => {
-    begun.resolve();
-    await gate.promise;
-    return await audit.using('log', () => 'logged');
-  });
-  await begun.promise;
-  const closed = service.close();
-  const auditJob = audit.using('audit job', async () => {
-    // While that one waits for its work, code under any lock still gets its locks.
-    await service.using('before', () => steps.push('before'));
-    gate.resolve();
-    await closed;
-    const late = await service.acquire('after').catch((error: unknown) => error);
-    expect(late).toMatchObject({ code: 'LOCK_CLOSED' });
-    await auditGate.promise;
-    return await audit.using('last', () => 'done');
-  });
-  expect(await job).toBe('logged');
-  await closed;
-  await app.close();
-  expect(await other.tryAcquire('audit job')).toBeNull();
-  auditGate.resolve();
-  expect(await auditJob).toBe('done');
-  await audit.close();
-  expect(steps).toEqual(['before']);
-  expect(await other.tryAcquire(['job', 'audit job'])).toMatchObject({ held: true });
-});
-
-it('work of a service that is closed by hand does not keep the other one open, which refuses it', async () => {
-  const app = await Test.createTestingModule({ imports: locks() }).compile();
-  await app.init();
-  const service = app.get(LockService);
-  const audit = app.get<LockService>(getLockServiceToken('audit'));
-  const [gate, begun] = [deferred(), deferred()];
-  const job = service.using('job', async () => {
-    begun.resolve();
-    await gate.promise;
-    await audit.using('log', () => steps.push('logged'));
-  });
-  await begun.promise;
-  const closed = service.close();
-  await app.close();
-  expect(await other.tryAcquire('job')).toBeNull();
-  gate.resolve();
-  await expect(job).rejects.toMatchObject({ code: 'LOCK_CLOSED' });
-  await closed;
-  expect(steps).toEqual([]);
-  expect(await other.tryAcquire('job')).toMatchObject({ held: true });
 });
 
 it('a term keeps its lock until its work ends, which a later hook does', async () => {

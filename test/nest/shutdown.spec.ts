@@ -1,18 +1,11 @@
 import 'reflect-metadata';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { Controller, Get, type INestApplication } from '@nestjs/common';
+import { Controller, type INestApplication } from '@nestjs/common';
 import { Cron, Interval, ScheduleModule } from '@nestjs/schedule';
 import { Test } from '@nestjs/testing';
 import { lastValueFrom, type Observable, of, toArray } from 'rxjs';
-import {
-  DistributedLock,
-  getLockServiceToken,
-  LockModule,
-  LockService,
-  MemoryLockStore,
-} from '../../lib/index.js';
-import { stateOf } from '../../lib/module/service-state.js';
+import { DistributedLock, LockModule, LockService, MemoryLockStore } from '../../lib/index.js';
 import { deferred } from '../doubles/deferred.js';
 import { until } from '../scenarios/until.js';
 
@@ -41,18 +34,6 @@ const whileClosing = <T>(work: () => Promise<T>): Promise<T> =>
     return await work();
   });
 
-/** Each more would double the time of the close, if each scope asked all scopes around it. */
-const DEPTH = 40;
-
-/** Whether leases by hand, each in a scope of its own, are held after the call of close. */
-const heldAtClose = async (level: number): Promise<boolean> =>
-  await locks.runInScope(async () => {
-    const lease = await locks.acquire(`level:${String(level)}`);
-    if (level < DEPTH) return (await heldAtClose(level + 1)) && lease.held;
-    void locks.close();
-    return lease.held;
-  });
-
 describe('while a service closes, what runs inside of a lock', () => {
   it('gets every kind of further lock, by hand too', async () => {
     await whileClosing(async () => {
@@ -75,16 +56,6 @@ describe('while a service closes, what runs inside of a lock', () => {
     expect(await store.inspect('b')).toBeNull(); // what the callback has left
   });
 
-  it('gets them in a scope of its own', async () => {
-    await whileClosing(async () => {
-      const nested = locks.runInScope(() => locks.runInScope(() => locks.using('b', () => 2)));
-      expect(await nested).toBe(2);
-      const lease = await locks.runInScope(() => locks.acquire('c'));
-      await sleep(5);
-      expect(lease.held).toBe(true);
-    });
-  });
-
   it.each(['getLock', 'getFairLock'] as const)('goes on waiting for them (%s)', async (get) => {
     const [busy, begun] = [await other[get]('a').acquire(), deferred()];
     const work = locks.using('outer', async () => {
@@ -101,24 +72,6 @@ describe('while a service closes, what runs inside of a lock', () => {
     await busy.release();
     expect(await work).toBe(true);
     await closed;
-  });
-
-  it('is handed a lock on by other work that ends', async () => {
-    const gate = deferred();
-    const first = locks.using('a', () => gate.promise);
-    const second = locks.using('outer', () => locks.using('a', () => 2));
-    await until(async () => (await locks.health()).waiting === 1);
-    const closed = locks.close();
-    gate.resolve();
-    await first;
-    expect(await second).toBe(2);
-    await closed;
-  });
-
-  it('keeps what it has acquired by hand, in scopes of its own at any depth', async () => {
-    expect(await locks.using('outer', () => heldAtClose(1))).toBe(true);
-    await locks.close();
-    expect(await store.inspect('level:1')).toBeNull();
   });
 
   it('gets none once its lock is lost', async () => {
@@ -174,35 +127,6 @@ describe('while a service closes, a lock', () => {
     expect(await store.inspect('a')).toBeNull();
   });
 
-  it('costs no look at all others when it ends, if thousands end one after the other', async () => {
-    const number = 3_000;
-    const ends: (() => void)[] = [];
-    const works = Array.from({ length: number }, (_, n) =>
-      locks.using(`work:${String(n)}`, async () => {
-        const gate = deferred();
-        ends.push(gate.resolve);
-        await gate.promise;
-      }),
-    );
-    await until(() => ends.length === number);
-    const looks = jest.spyOn(stateOf(locks)!.client.tenures, 'all', 'get');
-    const closed = locks.close();
-    for (const end of ends) {
-      end();
-      await new Promise((resolve) => setImmediate(resolve));
-    }
-    await Promise.all(works);
-    await closed;
-    expect(looks.mock.calls.length).toBeLessThan(number / 2);
-    expect(await store.inspect(`work:${String(number - 1)}`)).toBeNull();
-  });
-
-  it('that is held by hand is released at once in scopes at any depth', async () => {
-    expect(await heldAtClose(1)).toBe(false);
-    await locks.close();
-    expect(await store.inspect('level:1')).toBeNull();
-  });
-
   it('that is held by hand around the lock of a callback is released, too, and the callback goes on', async () => {
     const [begun, gate] = [deferred(), deferred()];
     const work = locks.runInScope(async () => {
@@ -247,17 +171,6 @@ describe('while a service closes, a lock', () => {
   });
 });
 
-it('a store that cannot close rejects the close of its service, whose events end nevertheless', async () => {
-  const failing = Object.assign(new MemoryLockStore(), {
-    close: () => Promise.reject(new Error('cannot close')),
-  });
-  const service = new LockService({ store: failing });
-  let isComplete = false;
-  service.events$.subscribe({ complete: () => (isComplete = true) });
-  await expect(service.close()).rejects.toThrow('cannot close');
-  expect(isComplete).toBe(true);
-});
-
 describe('an application', () => {
   let app: INestApplication;
   const logged: unknown[][] = [];
@@ -278,40 +191,6 @@ describe('an application', () => {
     await app.listen(0, '127.0.0.1');
     return await app.getUrl();
   };
-
-  it('lets a request finish that needs a second lock, and a third by hand', async () => {
-    const gate = deferred();
-    const steps: string[] = [];
-    @Controller()
-    class Orders {
-      @DistributedLock('order')
-      @Get('pay')
-      async pay() {
-        steps.push('charged');
-        await gate.promise;
-        await this.book();
-        const lease = await app.get<LockService>(getLockServiceToken('audit')).acquire('log');
-        steps.push('logged');
-        await lease.release();
-        return 'paid';
-      }
-      @DistributedLock('ledger')
-      async book() {
-        steps.push('booked');
-        return Promise.resolve();
-      }
-    }
-    const url = await boot(Orders);
-    const answer = fetch(`${url}/pay`);
-    await until(() => steps.length === 1);
-    const closing = app.close();
-    await sleep(20);
-    gate.resolve();
-    expect(await (await answer).text()).toBe('paid');
-    await closing;
-    expect(steps).toEqual(['charged', 'booked', 'logged']);
-    expect(await store.inspect('order')).toBeNull();
-  });
 
   it("says nothing of jobs that it does not begin any more, with onBusy 'skip'", async () => {
     const gate = deferred();

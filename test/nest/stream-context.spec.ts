@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
-import { finalize, interval, lastValueFrom, Observable, of, Subject, take, throwError } from 'rxjs';
+import { finalize, interval, lastValueFrom, Observable, of, take, throwError } from 'rxjs';
 import { assertLocked, currentLease, DistributedLock, LockModule, LockService } from '../../lib/index.js';
 import { Entries } from '../doubles/entries.js';
 
@@ -16,11 +16,6 @@ class Feed {
   @DistributedLock('feed', { onLost: 'throw' })
   events(): Observable<unknown> {
     return caller.run('producer', () => source());
-  }
-
-  @DistributedLock('feed', { waitTime: 0, onBusy: () => of('busy', 'busy') })
-  eventsIfFree(): Observable<unknown> {
-    return source();
   }
 }
 
@@ -105,17 +100,6 @@ describe('the subscriber of a locked stream', () => {
     expect(await locks.using('outer', () => caller.run('subscriber', () => watch(feed.events())))).toEqual(
       callbacks.map((callback) => [callback, inside]),
     );
-  });
-
-  it('is there as well for the stream that onBusy gives instead', async () => {
-    const values = new Subject<number>();
-    source = () => values;
-    const streaming = feed.events().subscribe();
-    await sleep(5);
-    const seen = await caller.run('subscriber', () => watch(feed.eventsIfFree()));
-    const outside = { caller: 'subscriber', feed: false, outer: false, lease: undefined };
-    expect(seen.map(([, where]) => where)).toEqual([outside, outside, outside, outside]);
-    streaming.unsubscribe();
   });
 
   it('competes like any other caller for what it locks by hand (pitfall 44)', async () => {

@@ -81,24 +81,6 @@ describe('a lock below the decorator of a transaction', () => {
     expect(warn).toHaveBeenCalledWith(expect.stringContaining('released before the commit'));
   });
 
-  it('is told where both are written', async () => {
-    @Injectable()
-    class Orders {
-      @Transactional()
-      @DistributedLock('order')
-      async pay(): Promise<void> {
-        await Promise.resolve();
-      }
-    }
-    expect(await warningsOf(Orders)).toEqual(found);
-  });
-
-  it('is told with other decorators around, and with a lock outside', async () => {
-    expect(await warningsOf(serviceWith(span, transaction, span, lock, span))).toEqual(found);
-    await module?.close();
-    expect(await warningsOf(serviceWith(lock, transaction, lock))).toEqual(found);
-  });
-
   it('is told once of a class that has an instance for each request', async () => {
     const type = serviceWith(transaction, lock);
     Injectable({ scope: Scope.REQUEST })(type);
@@ -112,10 +94,6 @@ describe('a lock below the decorator of a transaction', () => {
     expect(await warningsOf(type, { silencedWarnings: ['lock-inside-transaction'] })).toEqual([]);
     await module?.close();
     expect(await warningsOf(type, { enabled: false })).toEqual([]);
-  });
-
-  it('is refused by MikroORM, which wants an async function', () => {
-    expect(() => serviceWith(mikroTransaction, lock)).toThrow('should be use with async functions');
   });
 });
 

@@ -1,14 +1,6 @@
 import 'reflect-metadata';
 import { describe, expect, it } from '@jest/globals';
-import {
-  type CanActivate,
-  type ExecutionContext,
-  type INestApplication,
-  Injectable,
-  Module,
-} from '@nestjs/common';
-import { once } from 'node:events';
-import { request, type IncomingMessage, type ServerResponse } from 'node:http';
+import { type CanActivate, type ExecutionContext, Injectable, Module } from '@nestjs/common';
 import { LockBoardModule, type LockBoardOptions } from '../../../lib/board/index.js';
 import { until } from '../../scenarios/until.js';
 import type { BoardAppOptions } from './board-app.js';
@@ -49,31 +41,6 @@ const start = (options: Partial<BoardAppOptions> = {}) => stage.start({ board: W
 const OWN = { 'x-board': 'page', 'sec-fetch-site': 'same-origin' };
 const OLDER = { 'x-board': 'page' };
 
-/** An instance of Fastify, as far as the tests use it. */
-interface Fastify {
-  addHook(name: 'onRequest', hook: (request: unknown, reply: Reply, done: () => void) => void): void;
-}
-interface Reply {
-  header(name: string, value: readonly string[]): unknown;
-}
-
-/** As an application that has a session and tells it with each answer. */
-function setCookies(app: INestApplication, platform: 'express' | 'fastify'): void {
-  const cookies = ['session=1; HttpOnly', 'theme=dark'];
-  if (platform === 'express') {
-    app.use((_: unknown, response: ServerResponse, next: () => void) => {
-      response.setHeader('Set-Cookie', cookies);
-      next();
-    });
-    return;
-  }
-  const fastify = app.getHttpAdapter().getInstance() as Fastify;
-  fastify.addHook('onRequest', (_, reply, done) => {
-    reply.header('set-cookie', cookies);
-    done();
-  });
-}
-
 interface Sent {
   body?: unknown;
   headers?: Record<string, string>;
@@ -97,15 +64,6 @@ describe.each(first(1, ['express', 'fastify'] as const))('a board that may write
     expect(await post(url, { body: TYPED })).toEqual({ status: 200, answer: { released: true } });
     await until(() => lease.signal.aborted);
     expect(await post(url, { body: TYPED })).toEqual({ status: 200, answer: { released: false } });
-  });
-
-  it('leaves the cookies that the application sets with the page, and adds none', async () => {
-    const prepare = (app: INestApplication) => {
-      setCookies(app, platform);
-    };
-    const { url } = await start({ platform, prepare });
-    const page = await fetch(`${url}/locks`, { headers: ADA });
-    expect(page.headers.getSetCookie()).toEqual(['session=1; HttpOnly', 'theme=dark']);
   });
 
   it('asks for a lock of another process', async () => {
@@ -160,18 +118,6 @@ it.each<[string, (url: string) => Record<string, string>]>([
 ])('takes a request of %s', async (_, headersOf) => {
   const { url } = await start();
   expect((await post(url, { body: TYPED, headers: headersOf(url) })).status).toBe(200);
-});
-
-it('takes a request over a proxy that names the usual port', async () => {
-  const { url } = await start();
-  const headers = { ...ADA, ...OLDER, origin: 'https://ops.example', host: 'OPS.example:443' };
-  const sent = request(`${url}/locks/force`, {
-    method: 'POST',
-    headers: { ...headers, 'content-type': 'application/json' },
-  });
-  sent.end(JSON.stringify(TYPED));
-  const [response] = (await once(sent, 'response')) as [IncomingMessage];
-  expect(response.resume().statusCode).toBe(200);
 });
 
 describe('what is refused', () => {

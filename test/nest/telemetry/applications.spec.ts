@@ -3,13 +3,12 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { type DynamicModule, Logger, Module } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
 import type { Meter, MeterProvider } from '@opentelemetry/api';
-import { ClsModule } from 'nestjs-cls';
 import { hasSubscribers } from 'node:diagnostics_channel';
 import { LockModule, LockService, MemoryLockStore, TRACING_CHANNELS } from '../../../lib/index.js';
 import { LockTelemetryModule, type LockTelemetryOptions } from '../../../lib/otel/index.js';
 import { deferred } from '../../doubles/deferred.js';
 import { Sdk } from './sdk.js';
-import { until, useVirtualTime } from '../../support/virtual-time.js';
+import { useVirtualTime } from '../../support/virtual-time.js';
 
 useVirtualTime();
 
@@ -63,51 +62,6 @@ describe('two applications in one process', () => {
     expect(await granted()).toBe(2);
     expect(sdk.spans('lock.hold')).toHaveLength(2);
     expect([...(await sdk.metric('lock.renewal.headroom'))]).toEqual([['', 1]]);
-  });
-
-  it('tell the least headroom of both, whichever of them is asked last', async () => {
-    const [one, two] = [await boot(), await boot()];
-    const least = async () => Number((await sdk.metric('lock.renewal.headroom')).get(''));
-    for (const app of [one, two]) {
-      const lease = await app.get(LockService).acquire('a', { leaseTime: 300, renew: true });
-      await until(async () => (await least()) < 0.9);
-      await lease.release();
-      expect(await least()).toBe(1);
-    }
-  });
-
-  it('measure each its own services where they do not, and the first one those of no application', async () => {
-    const one = await boot();
-    const another = new Sdk();
-    const two = await boot({ meterProvider: another.meterProvider });
-    const bare = new LockService({ store });
-    await one.get(LockService).using('a', () => 1);
-    await bare.using('a', () => 1);
-    expect([await granted(), await granted(another)]).toEqual([2, 0]);
-    await two.get(LockService).using('a', () => 1);
-    expect([await granted(), await granted(another)]).toEqual([2, 1]);
-    await one.close();
-    await bare.using('a', () => 1);
-    expect([await granted(), await granted(another)]).toEqual([2, 2]);
-    await bare.close();
-    await another.shutdown();
-  });
-
-  it('leave a service of no application to the next one, also while the first one has a lock of it to tell', async () => {
-    const one = await boot();
-    const another = new Sdk();
-    await boot({ meterProvider: another.meterProvider });
-    const bare = new LockService({ store });
-    const lease = await bare.acquire('a');
-    await one.close();
-    await bare.using('b', () => 1);
-    expect([await granted(), await granted(another)]).toEqual([1, 1]);
-    expect([...(await sdk.metric('lock.renewal.headroom')).keys()]).toEqual([]);
-    await lease.release();
-    expect([...(await sdk.metric('lock.held')).values()]).toEqual([0]);
-    expect(sdk.openSpans).toBe(0);
-    await bare.close();
-    await another.shutdown();
   });
 
   it.each<[string, LockTelemetryOptions]>([
@@ -182,35 +136,6 @@ describe('the telemetry', () => {
     await app.close();
     expect(warn.mock.calls).toEqual([['The telemetry of locks misses measurements: out of order']]);
     warn.mockRestore();
-  });
-
-  it('measures among providers that throw where they are asked what they have', async () => {
-    // The providers of nestjs-cls throw outside of a request.
-    const app = await boot({}, [new Proxy({}, { has: throwing })], [telemetry(), ClsModule.forRoot()]);
-    await app.get(LockService).using('a', () => 1);
-    expect(await granted()).toBe(1);
-    expect([...(await sdk.metric('lock.renewal.headroom'))]).toEqual([['', 1]]);
-    await app.close();
-    expect(isSubscribed()).toBe(false);
-  });
-
-  it('ends a span that an old SDK cannot link', async () => {
-    const { tracerProvider } = sdk;
-    const old = {
-      getTracer: (name: string) => {
-        const tracer = tracerProvider.getTracer(name);
-        const startSpan: typeof tracer.startSpan = (...args) =>
-          Object.assign(tracer.startSpan(...args), { addLink: undefined });
-        return { startSpan, startActiveSpan: tracer.startActiveSpan.bind(tracer) };
-      },
-    };
-    const locks = (await boot({ tracerProvider: old })).get(LockService);
-    await Promise.all([locks.using('a', () => 1), locks.using('a', () => 1)]);
-    expect(sdk.spans('lock.acquire').map(({ attributes }) => attributes['lock.outcome'])).toEqual([
-      'granted',
-      'handed-off',
-    ]);
-    expect(sdk.openSpans).toBe(0);
   });
 
   it.each<[LockTelemetryOptions, string]>([

@@ -4,7 +4,7 @@ import { Logger } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { context, propagation, trace } from '@opentelemetry/api';
 import { W3CTraceContextPropagator } from '@opentelemetry/core';
-import { type Lease, LockModule, LockService } from '../../../lib/index.js';
+import { LockModule, LockService } from '../../../lib/index.js';
 import { LockTelemetryModule } from '../../../lib/otel/index.js';
 import { until } from '../../scenarios/until.js';
 import { RedisServer } from '../../support/redis-server.js';
@@ -79,25 +79,4 @@ it('the context of a request is that of its wait, its lock and its work, whichev
   expect(linksOf(spans[0]?.[0])).toEqual([idOf(before)]);
   expect(linksOf(spans[1]?.[0])).toEqual([idOf(spans[0]?.[1])]);
   expect(trace.getActiveSpan()).toBeUndefined();
-});
-
-it('the headroom falls below a third before a lock is lost whose renewals get no answer, and the loss is counted', async () => {
-  const leases: Lease[] = [await locks.acquire('lost', { label: 'lost' })];
-  // Of a length of its own, and with no renewals to be late.
-  leases.push(await locks.acquire('fixed', { leaseTime: 60_000, label: 'fixed' }));
-  expect((await sdk.metric('lock.renewal.headroom')).get('')).toBeGreaterThan(1 / 3);
-  server.freeze();
-  let least = 1;
-  await until(async () => {
-    least = Math.min(least, Number((await sdk.metric('lock.renewal.headroom')).get('')));
-    return least < 1 / 3;
-  });
-  await until(async () => (await sdk.metric('lock.lost')).size > 0);
-  expect(leases.map(({ held }) => held)).toEqual([false, true]);
-  server.thaw();
-  const series = 'lock.kind=lock lock.label=lost lock.lease=renewed lock.reason=unreachable';
-  expect([...(await sdk.metric('lock.lost'))]).toEqual([[series, 1]]);
-  await Promise.all(leases.map((lease) => lease.release()));
-  expect(new Set((await sdk.metric('lock.held')).values())).toEqual(new Set([0]));
-  expect((await sdk.metric('lock.renewal.headroom')).get('')).toBe(1);
 });

@@ -180,26 +180,6 @@ describe('the spans of a lock', () => {
     expect(linksOf(asked)).toEqual([idOf(holds[0])]);
   });
 
-  it('link a caller to the lock that it waited for, where one owner holds several', async () => {
-    await boot({ includeNames: true });
-    const held = await locks.acquire(['a', 'b', 'c']);
-    await locks.tryAcquire('a', { waitTime: 5 });
-    await locks.tryAcquire(['x', 'b'], { waitTime: 5 });
-    const next = locks.acquire('a');
-    await waiting('a');
-    await held.release();
-    await (await next).release();
-
-    const holdOf = (name: string) =>
-      idOf(sdk.spans('lock.hold').find(({ attributes }) => attributes['lock.name'] === name));
-    const linked = sdk.spans('lock.acquire').map((span) => [span.attributes['lock.name'], linksOf(span)]);
-    expect(linked.slice(1)).toEqual([
-      ['a', [holdOf('a')]],
-      ['b,x', [holdOf('b')]],
-      ['a', [holdOf('a')]],
-    ]);
-  });
-
   it('have the status of an error where the caller gets one, without names', async () => {
     await boot();
     await other.acquire('secret:1');
@@ -257,23 +237,6 @@ describe('the spans of a lock', () => {
     const holds = sdk.spans('lock.hold');
     expect(holds.map(linksOf)).toEqual([[idOf(multi)], [idOf(multi)]]);
     expect(holds.map(parentOf)).toEqual(sdk.spans('request').flatMap((span) => [idOf(span), idOf(span)]));
-  });
-
-  it('end for holds and waits that the shutdown ends', async () => {
-    await boot();
-    const lease = await locks.acquire('a');
-    const refused = other.acquire('a').catch(() => undefined);
-    await until(async () => (await locks.inspect('a'))?.waiters.processes === 1);
-    await app.close();
-    await refused;
-    expect(lease.held).toBe(false);
-    const ends = sdk.spans().map(({ name, attributes }) => [name, attributes['lock.outcome']]);
-    expect(ends).toEqual(
-      expect.arrayContaining([
-        ['lock.acquire', 'closed'],
-        ['lock.hold', 'lost'],
-      ]),
-    );
   });
 
   it('are not made where they are switched off', async () => {

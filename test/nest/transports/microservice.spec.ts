@@ -4,17 +4,14 @@ import { Controller, type INestMicroservice, Injectable, UseInterceptors } from 
 import {
   type ClientProxy,
   ClientProxyFactory,
-  type CustomTransportStrategy,
   EventPattern,
   MessagePattern,
   Payload,
-  Server,
   Transport,
 } from '@nestjs/microservices';
 import { Test } from '@nestjs/testing';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { from, lastValueFrom } from 'rxjs';
-import { currentLease, DistributedLock, LockInterceptor } from '../../../lib/index.js';
+import { currentLease, LockInterceptor } from '../../../lib/index.js';
 import { until } from '../../scenarios/until.js';
 import { startRedis, type TestRedis } from '../../support/redis.js';
 import { freePort } from './free-port.js';
@@ -181,45 +178,4 @@ describe.each([['TCP'], ['Redis']])('a %s microservice', (transport) => {
   it.each(['handler', 'stream'])('tells a client of a %s', async (pattern) => {
     expect(await refusal(pattern, 'busy')).toMatchObject({ status: 'error', code: 'LOCK_TIMEOUT' });
   });
-});
-
-/** A transport that calls handlers by itself. */
-class Calls extends Server implements CustomTransportStrategy {
-  listen(callback: () => void) {
-    callback();
-  }
-
-  close() {
-    // Nothing is open.
-  }
-
-  on() {
-    // Nothing is told.
-  }
-
-  unwrap(): never {
-    throw new Error('wraps nothing');
-  }
-
-  async call(pattern: string, payload: unknown): Promise<unknown> {
-    return await this.getHandlerByPattern(pattern)?.(payload);
-  }
-}
-
-it('A transport gets the result of an event when the event has been handled, and no Observable', async () => {
-  let handled = 0;
-  @Controller()
-  class Slow {
-    @EventPattern('slow')
-    @DistributedLock('slow')
-    async slow(@Payload() time: number) {
-      await sleep(time);
-      return ++handled;
-    }
-  }
-  const module = await Test.createTestingModule({ imports: lockModules(), controllers: [Slow] }).compile();
-  const strategy = new Calls();
-  const app = await startMicroservice(module, { strategy });
-  expect(await strategy.call('slow', 20)).toBe(1);
-  await app.close();
 });

@@ -60,7 +60,7 @@ class Orders {
 /** A client that gives the exceptions it receives, and ends. */
 interface Client {
   refusal(event: string, data: unknown): Promise<unknown>;
-  close(): void;
+  close(): Promise<unknown>;
 }
 
 const socketIo = async (url: string): Promise<Client> => {
@@ -74,7 +74,7 @@ const socketIo = async (url: string): Promise<Client> => {
         socket.once('exception', resolve);
         socket.emit(event, data);
       }),
-    close: () => socket.close(),
+    close: () => Promise.resolve(socket.close()),
   };
 };
 
@@ -90,6 +90,7 @@ const native = async (url: string): Promise<Client> => {
     },
     close: () => {
       socket.close();
+      return once(socket, 'close');
     },
   };
 };
@@ -121,7 +122,7 @@ describe.each([
   });
 
   afterAll(async () => {
-    client.close();
+    await client.close();
     await app.close();
   });
 
@@ -143,7 +144,7 @@ describe.each([
     const leaving = await connect(await app.getUrl());
     void leaving.refusal('slow', {});
     await until(() => told.length === 1);
-    leaving.close();
+    await leaving.close();
     await until(() => told.length === 2);
     expect(told).toEqual(['begun', 'held: true']);
   });

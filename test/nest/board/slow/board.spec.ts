@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { VersioningType } from '@nestjs/common';
 import type { BoardState } from '../../../../lib/board/feed/wire.js';
 import { LockService, MemoryLockStore } from '../../../../lib/index.js';
@@ -64,16 +64,6 @@ describe.each(['express', 'fastify'] as const)('the board on %s', (platform) => 
       ]);
     }
     expect((await fetch(`${url}/api/ops/locks/nothing`)).status).toBe(404);
-  });
-
-  it('is out of the global prefix with all of its files', async () => {
-    const { url } = await start({
-      platform,
-      prepare: (app) => app.setGlobalPrefix('api', { exclude: ['locks/{*rest}'] }),
-    });
-    const paths = ['/locks', '/locks/', '/locks/board.js', '/locks/state', '/api/locks', '/api/locks/state'];
-    const answers = await Promise.all(paths.map((path) => fetch(`${url}${path}`)));
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 404, 404]);
   });
 
   it('tells at once what changes, and only that', async () => {
@@ -211,20 +201,6 @@ it('says that a look is slow while the store may still answer, and when it saw w
   await viewer.close();
 });
 
-it('asks for a lock that is opened together with all of them, so that its page waits only once', async () => {
-  const store = new SlowStore();
-  const { url, locks } = await start({ locks: { store } });
-  await locks.acquire('order:7');
-  const { promise, resolve } = deferred();
-  store.gate = promise;
-  const asked = jest.spyOn(store, 'inspect');
-  const page = fetch(`${url}/locks?lock=order:7`);
-  // A page gives up a look at all of them after 3 s, and would ask then.
-  await until(() => asked.mock.calls.length > 0, 2_500);
-  resolve();
-  expect(await (await page).text()).toContain('order:7');
-});
-
 it('does not say that there is no lock before it has seen the store', async () => {
   const store = new SlowStore();
   const { promise, resolve } = deferred();
@@ -239,30 +215,6 @@ it('does not say that there is no lock before it has seen the store', async () =
   resolve();
 });
 
-it('goes on for a viewer that has come during a slow look', async () => {
-  const store = new SlowStore();
-  const { promise, resolve } = deferred();
-  store.gate = promise;
-  const { url, locks } = await start({ locks: { store } });
-  const viewer = await EventReader.open(`${url}/locks/events`);
-  await until(() => viewer.states.length === 1);
-  expect(viewer.states[0]?.problem?.kind).toBe('slow');
-  resolve();
-  await until(() => viewer.updates.some(({ problem }) => problem === null));
-  await locks.acquire('order:7');
-  await until(() => viewer.updates.some(({ set }) => set?.[0]?.name === 'order:7'));
-  await viewer.close();
-});
-
-it('tells what has changed between two looks also where they are far apart', async () => {
-  const { url, locks } = await start({ locks: { store: 'memory' }, board: { interval: '11s' } });
-  const viewer = await EventReader.open(`${url}/locks/events`);
-  await until(() => viewer.states.length === 1);
-  await locks.acquire('order:7');
-  await until(() => viewer.updates.some(({ changes }) => changes?.[0]?.type === 'acquired'), 25_000);
-  await viewer.close();
-});
-
 it('shows as many locks as it may, and says whether there are more', async () => {
   const { url, locks } = await start({ board: { limit: 3 } });
   const acquire = (name: string) => locks.acquire(name);
@@ -273,38 +225,6 @@ it('shows as many locks as it may, and says whether there are more', async () =>
   await until(async () => (await readState(`${url}/locks/state`)).more);
   expect((await readState(`${url}/locks/state`)).locks).toHaveLength(3);
   expect(await (await fetch(`${url}/locks`)).text()).toContain('The first 3 locks. There are more.');
-});
-
-it('marks the elections that the application takes part in, with their leader', async () => {
-  const [leading, following] = [
-    await start(),
-    await start({ locks: { connection: stage.server.url, label: 'api-2' } }),
-  ];
-  const stop = new AbortController();
-  const electionOf = ({ locks }: { locks: LockService }) => locks.getElection('indexer');
-  const wait = () =>
-    new Promise<void>((resolve) => {
-      stop.signal.addEventListener('abort', () => {
-        resolve();
-      });
-    });
-  const campaign = (app: { locks: LockService }) => electionOf(app).run(wait, { signal: stop.signal });
-  const elections = async ({ url }: { url: string }) =>
-    (await readState(`${url}/locks/state`)).locks.flatMap(({ name, kind }) =>
-      kind === 'election' ? [name] : [],
-    );
-  expect(await elections(leading)).toEqual([]);
-  const first = campaign(leading);
-  await until(() => electionOf(leading).isLeader());
-  const second = campaign(following);
-  for (const app of [leading, following]) {
-    await until(async () => (await elections(app)).includes('indexer'));
-    const html = await (await fetch(`${app.url}/locks`)).text();
-    expect(html).toMatch(/indexer<\/a>\s*<span class="more"><span class="mark">election<\/span>/);
-    expect(html).toContain('title="api-1"');
-  }
-  stop.abort();
-  await Promise.all([first, second]);
 });
 
 it('knows an election of other processes by its mark: a candidate is no caller that waits for long', async () => {

@@ -6,7 +6,7 @@ import { MemoryLockStore } from '../../../../lib/index.js';
 import { until } from '../../../scenarios/until.js';
 import { feedOf } from '../board-app.js';
 import { BoardStage } from '../board-stage.js';
-import { ask, askAsleep, openSession, seen } from '../http2-client.js';
+import { ask, openSession } from '../http2-client.js';
 
 const stage = new BoardStage();
 const EVENTS = '/locks/events';
@@ -60,49 +60,4 @@ describe.each(['http2', 'https2'] as const)('the board of Fastify with %s', (pla
     await until(() => feed.watched === 1);
     await close();
   });
-
-  it('feeds no viewer that has gone before the first answer', async () => {
-    const { url, feed } = await start(platform);
-    const session = await open(url, 0);
-    const late = ask(session, EVENTS);
-    const early = ask(session, EVENTS);
-    early.close();
-    await Promise.all([once(early, 'close'), once(late, 'response')]);
-    await until(() => feed.watched === 1);
-    late.close();
-    await once(late, 'close');
-    await seen(session);
-    await until(() => feed.watched === 0);
-  });
-});
-
-it('a board over HTTP/2 counts no viewer that has gone before the store has answered', async () => {
-  const { app, url, locks } = await stage.start({ platform: 'http2' });
-  const feed = feedOf(app);
-  const lease = await locks.acquire('a');
-  const session = await open(url);
-  stage.server.freeze();
-  const events = ask(session, EVENTS);
-  await seen(session);
-  events.close();
-  await once(events, 'close');
-  await seen(session);
-  stage.server.thaw();
-  // A request that is answered later than that one.
-  const later = ask(session, EVENTS);
-  await once(later, 'response');
-  await until(() => feed.watched === 1);
-  later.close();
-  await until(() => feed.watched === 0);
-  await lease.release();
-});
-
-it('lets the application close while the machine of a viewer sleeps', async () => {
-  const { url, feed, close } = await start('http2', 500);
-  const socket = await askAsleep(Number(new URL(url).port), EVENTS);
-  stage.afterwards(() => {
-    socket.destroy();
-  });
-  await until(() => feed.watched === 1);
-  await close();
 });
