@@ -28,20 +28,3 @@ it('a multi-lock that is aborted between two of its attempts takes nothing any m
     }
   });
 });
-
-it.each(['fair', 'write'] as const)(
-  'a %s lock is given back if its grant tells of the loss that aborts its caller',
-  async (kind) => {
-    await inWorld(2, async ({ process, pass, server }) => {
-      const { locks } = process();
-      const lock = () => (kind === 'fair' ? locks.getFairLock('k') : locks.getReadWriteLock('k').write);
-      const former = await lock().acquire();
-      server.flush();
-      const asked = locks.runInScope(() => lock().acquire({ signal: former.signal }));
-      await expect(asked).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
-      await pass(100);
-      expect(former.held).toBe(false);
-      expect(await locks.inspect('k')).toBeNull();
-    });
-  },
-);

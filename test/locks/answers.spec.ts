@@ -43,13 +43,6 @@ describe('an extension', () => {
     expect(store.calls.renew).toBe(2);
   });
 
-  it('that can never succeed is not asked for again', async () => {
-    const lease = await locks.acquire('a', { leaseTime: 5_000 });
-    failRenewals(1, new LockUnavailableError('a', { permanent: true }));
-    await expect(lease.extend(60_000)).rejects.toBeInstanceOf(LockUnavailableError);
-    expect(store.calls.renew).toBe(1);
-  });
-
   it.each(['a', ['a', 'b']])(
     'that a nested call of %p needs is waited for within its wait time',
     async (name) => {
@@ -69,23 +62,6 @@ describe('an extension', () => {
       expect(await locks.inspect('a')).toBeNull();
     },
   );
-
-  it('that a nested call needs that does not wait has the time of the store', async () => {
-    store.onRenew = () => pass(400);
-    await locks.using('a', { leaseTime: 5_000 }, async (outer) => {
-      await locks.tryAcquire('a', { leaseTime: 60_000 });
-      expect(outer.remainingTime()).toBeGreaterThan(50_000);
-    });
-  });
-
-  it('is not asked for again once the lease is over', async () => {
-    const lease = await locks.acquire('a');
-    failRenewals(1);
-    const extended = lease.extend(60_000);
-    await lease.release();
-    await expect(extended).rejects.toMatchObject({ code: 'LOCK_LOST', reason: 'released' });
-    expect(store.calls.renew).toBe(1);
-  });
 });
 
 describe('a signal', () => {
@@ -157,8 +133,6 @@ describe('a signal', () => {
 });
 
 describe('a nested lease that is longer than a fixed one', () => {
-  const around = (run: () => Promise<void>) => locks.using('a', { leaseTime: 300 }, run);
-
   it('prolongs it for its own time only', async () => {
     const losses: unknown[] = [];
     locks.events$.subscribe((event) => {
@@ -195,59 +169,6 @@ describe('a nested lease that is longer than a fixed one', () => {
     });
   });
 
-  it('that ends after the outer one leaves it lost', async () => {
-    await around(async () => {
-      const nested = await locks.acquire('a', { leaseTime: 60_000 });
-      await pass(400);
-      expect(nested.held).toBe(true);
-      await nested.release();
-      expect(locks.leases()).toEqual([]);
-    });
-  });
-
-  it('counts no more than each lease has asked for', async () => {
-    await locks.using('a', { leaseTime: 5_000 }, async (outer) => {
-      await locks.using('a', { leaseTime: 60_000 }, () => outer.extend(6_000));
-      expect(outer.remainingTime()).toBeLessThanOrEqual(6_000);
-    });
-  });
-
-  it('goes with its time also where it leaves before its extension is answered', async () => {
-    await locks.using('a', { leaseTime: 5_000 }, async (outer) => {
-      const reply = deferred();
-      store.onRenew = () => reply.promise;
-      const nested = await locks.acquire('a');
-      const extended = nested.extend(60_000);
-      await nested.release();
-      reply.resolve();
-      await extended;
-      expect(outer.remainingTime()).toBeLessThanOrEqual(5_000);
-    });
-  });
-
-  it('leaves no lock behind in the store when a shorter extension came last', async () => {
-    await around(async () => {
-      const nested = await locks.acquire('a', { leaseTime: 60_000 });
-      await nested.extend(20);
-      await nested.release();
-      await until(async () => (await locks.inspect('a')) === null);
-    });
-  });
-
-  it('leaves while the outer one is extended, and does not end it', async () => {
-    await locks.using('a', { leaseTime: 300 }, async (outer) => {
-      const nested = await locks.acquire('a', { leaseTime: 60_000 });
-      await pass(400);
-      const reply = deferred();
-      store.onRenew = () => reply.promise;
-      const extended = outer.extend(60_000);
-      await nested.release();
-      expect(outer.held).toBe(true);
-      reply.resolve();
-      await extended;
-    });
-  });
-
   it('keeps the lock for its minHoldTime', async () => {
     await locks.runInScope(async () => {
       await locks.acquire('a', { leaseTime: 300 });
@@ -255,23 +176,6 @@ describe('a nested lease that is longer than a fixed one', () => {
       await nested.release();
       await pass(400);
       expect(await locks.inspect('a')).not.toBeNull();
-    });
-  });
-
-  it('lasts as long as the fixed one where it was to be renewed', async () => {
-    await locks.runInScope(async () => {
-      const outer = await locks.acquire('a', { leaseTime: 60_000 });
-      const nested = await locks.acquire('a', { leaseTime: 1_000, renew: true });
-      await outer.release();
-      expect(nested.remainingTime()).toBeGreaterThan(50_000);
-      await nested.release();
-    });
-  });
-
-  it('leaves one that is renewed alone', async () => {
-    await locks.using('a', async (outer) => {
-      await locks.using('a', { leaseTime: 60_000 }, () => undefined);
-      expect(outer.remainingTime()).toBeGreaterThan(25_000);
     });
   });
 });

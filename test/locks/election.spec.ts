@@ -3,7 +3,6 @@ import { lastValueFrom, toArray } from 'rxjs';
 import {
   currentLease,
   type Election,
-  type Lease,
   type LockEvent,
   LockLostError,
   LockService,
@@ -11,7 +10,6 @@ import {
   MemoryLockStore,
   type Term,
 } from '../../lib/index.js';
-import { stateOf } from '../../lib/module/service-state.js';
 import { deferred } from '../doubles/deferred.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
 import { pass, standStill, until, useVirtualTime } from '../support/virtual-time.js';
@@ -41,19 +39,6 @@ beforeEach(() => {
 
 afterEach(async () => {
   await Promise.all(services.map((made) => made.close()));
-});
-
-it('An election, its term and its service go into a log line', async () => {
-  const told = new Promise<string>((resolve) => {
-    void a.run((term) => {
-      resolve(JSON.stringify({ service: services[0], election: a, term }));
-    });
-  });
-  expect(JSON.parse(await told)).toEqual({
-    service: { label: 'a' },
-    election: { name: 'indexer', state: 'leading' },
-    term: { number: expect.any(Number) },
-  });
 });
 
 const untilOver = (term: Term) =>
@@ -113,25 +98,6 @@ describe('run', () => {
     expect([runs, a.state]).toEqual([0, 'idle']);
     await a.run(() => runs++);
     expect(runs).toBe(1);
-  });
-
-  it('runs nothing where the signal aborts at the grant, by an event or by leader$', async () => {
-    const stops = [new AbortController(), new AbortController()];
-    const ends = ({ type }: LockEvent) => {
-      if (type === 'acquired') stops[0]!.abort();
-    };
-    services[0]!.events$.subscribe(ends);
-    b.leader$.subscribe((leads) => {
-      if (leads) stops[1]!.abort();
-    });
-    let runs = 0;
-    const work = async (term: Term) => {
-      runs++;
-      await untilOver(term);
-    };
-    await a.run(work, { signal: stops[0]!.signal });
-    await b.run(work, { signal: stops[1]!.signal });
-    expect([runs, a.state, b.state, await a.leader()]).toEqual([0, 'idle', 'idle', null]);
   });
 
   it('campaigns again after a lost term, when the callback has ended, and takes its error for the end', async () => {
@@ -198,51 +164,6 @@ describe('run', () => {
       expect(terms).toHaveLength(1);
     },
   );
-
-  it.each<[string, (lease: Lease) => void]>([
-    ['is released', (lease) => void lease.release()],
-    [
-      'is released a moment after it has begun',
-      (lease) => void Promise.resolve().then(() => lease.release()),
-    ],
-    ['is handed over', (lease) => void lease.handOver({ within: 50 })],
-    [
-      'runs out',
-      () => {
-        standStill(400);
-      },
-    ],
-  ])('has no term whose lease %s as its event is told', async (_, end) => {
-    let grants = 0;
-    services[0]!.events$.subscribe(({ type }) => {
-      if (type !== 'acquired' || ++grants > 1) return;
-      const [lease] = services[0]!.leases();
-      end(lease!);
-    });
-    const told: boolean[] = [];
-    a.leader$.subscribe((leads) => {
-      told.push(leads);
-      expect(leads).toBe(a.isLeader());
-    });
-    const terms: number[] = [];
-    await Promise.race([a.run(({ number }) => terms.push(number)), pass(3_000)]);
-    expect([grants, terms.length, a.state]).toEqual([2, 1, 'idle']);
-    expect(told).toEqual([false, true, false]);
-  });
-
-  it('campaigns with pauses where each of its leases is released as its event is told', async () => {
-    let grants = 0;
-    services[0]!.events$.subscribe(({ type }) => {
-      // Without pauses no timer would fire before that.
-      if (type === 'acquired' && ++grants <= 1_000) void services[0]!.leases()[0]!.release();
-    });
-    const stop = new AbortController();
-    const running = a.run(untilOver, { signal: stop.signal });
-    await pass(100);
-    stop.abort();
-    await running;
-    expect(grants).toBe(1);
-  });
 
   it('is refused while one runs, and wants a callback', async () => {
     const gate = deferred();
@@ -330,25 +251,6 @@ describe('resign', () => {
     await first;
   });
 
-  it('waits for an answer to the release until the deadline of the lease at most', async () => {
-    const release = store.release.bind(store);
-    const answer = deferred();
-    store.release = async (request) => {
-      await answer.promise;
-      return await release(request);
-    };
-    const first = a.run(untilOver);
-    await until(() => a.isLeader());
-    try {
-      const isOver = await Promise.race([a.resign().then(() => true), pass(10_000, false)]);
-      expect([isOver, a.state]).toEqual([true, 'follower']);
-    } finally {
-      answer.resolve();
-    }
-    await services[0]!.close();
-    await first;
-  });
-
   it('does nothing where this process does not lead, and does not wait inside of the callback', async () => {
     await a.resign();
     let terms = 0;
@@ -356,23 +258,6 @@ describe('resign', () => {
       if (++terms < 3) await a.resign();
     });
     expect(terms).toBe(3);
-  });
-
-  it.each<[string, boolean, (locks: LockService, run: () => Promise<void>) => Promise<void>]>([
-    ['reentrant: false', false, (_, run) => run()],
-    ['in runInScope', true, (locks, run) => locks.runInScope(run)],
-    ['under another lock', true, (locks, run) => locks.using('other', run)],
-  ])('does not wait for the term that it is called in: %s', async (_, reentrant, around) => {
-    const made = new LockService({ store, leaseTime: 300, reentrant });
-    services.push(made);
-    const election = made.getElection('indexer');
-    const lost: LockEvent[] = [];
-    made.events$.subscribe((event) => event.type === 'lost' && lost.push(event));
-    let terms = 0;
-    await election.run(async () => {
-      if (++terms < 2) await around(made, () => election.resign());
-    });
-    expect([terms, lost]).toEqual([2, []]);
   });
 });
 
@@ -397,33 +282,6 @@ describe('leader$', () => {
   });
 });
 
-describe('leader$ where a subscriber ends the term that it hears of', () => {
-  it('tells the others of its beginning first, and of its end, also in a second term', async () => {
-    const stop = new AbortController();
-    a.leader$.subscribe((leads) => {
-      if (leads) stop.abort();
-    });
-    const seen: boolean[] = [];
-    a.leader$.subscribe((leads) => seen.push(leads));
-    await a.run(() => undefined, { signal: stop.signal });
-    expect(seen).toEqual([false, true, false]);
-  });
-
-  it('tells also the one that has just subscribed', async () => {
-    const stop = new AbortController();
-    const seen: boolean[] = [];
-    const work = () => {
-      a.leader$.subscribe((leads) => {
-        seen.push(leads);
-        if (leads) void a.resign();
-      });
-      stop.abort();
-    };
-    await a.run(work, { signal: stop.signal });
-    expect(seen).toEqual([true, false]);
-  });
-});
-
 describe('leader', () => {
   it('is null where no process leads, also while the lock is kept for its former owner', async () => {
     expect(await a.leader()).toBeNull();
@@ -442,26 +300,6 @@ describe('leader', () => {
 
 describe('a warning of an election', () => {
   const warnings = () => events.flatMap((event) => (event.type === 'warning' ? [event.message] : []));
-
-  it('tells of what a term throws after its end, also where that is no error, and of no error of a lock', async () => {
-    const thrown: readonly unknown[] = [
-      new LockLostError('other', { reason: 'taken', owner: 'other:1' }),
-      null,
-      undefined,
-      'a text',
-    ];
-    let terms = 0;
-    await a.run(() => {
-      if (terms === thrown.length) return;
-      void a.resign();
-      throw thrown[terms++];
-    });
-    expect(warnings()).toEqual([
-      expect.stringMatching(/"indexer" .*: null$/),
-      expect.stringMatching(/: undefined$/),
-      expect.stringMatching(/: a text$/),
-    ]);
-  });
 
   it('tells why the store refuses a campaign, which the signal ends at once', async () => {
     const refusing = new ScriptedStore();
@@ -488,28 +326,6 @@ describe('a warning of an election', () => {
       expect.stringMatching(/"one".*: WRONGPASS$/),
       expect.stringContaining(without.message),
     ]);
-  });
-
-  it('is silent where its code is silenced', async () => {
-    const quiet = new LockService({
-      store,
-      label: 'quiet',
-      leaseTime: 300,
-      silencedWarnings: ['term-error'],
-    });
-    services.push(quiet);
-    const warnings: LockEvent[] = [];
-    quiet.events$.subscribe((event) => {
-      if (event.type === 'warning') warnings.push(event);
-    });
-    let terms = 0;
-    const election = quiet.getElection('indexer');
-    await election.run(() => {
-      if (++terms > 1) return;
-      void election.resign();
-      throw new Error('cannot write any more');
-    });
-    expect([terms, warnings]).toEqual([2, []]);
   });
 });
 
@@ -562,37 +378,6 @@ describe('getElection', () => {
     expect(services[0]!.getElection('indexer')).toBe(a);
     expect(services[0]!.getElection('other')).not.toBe(a);
     expect(a.name).toBe('indexer');
-  });
-
-  it('gives one that was made before a thousand others, and is used after that', async () => {
-    const [locks] = services;
-    for (let n = 0; n < 1_100; n++) locks!.getElection(`tenant:${String(n)}`);
-    let hasEnded = false;
-    const running = a.run(async (term) => {
-      await untilOver(term);
-      hasEnded = true;
-    });
-    await until(() => a.isLeader());
-    expect(locks!.getElection('indexer').isLeader()).toBe(true);
-    await locks!.close();
-    expect(hasEnded).toBe(true);
-    await running;
-  });
-
-  it('counts those as in use that run or are watched', async () => {
-    const [locks] = services;
-    const inUse = () =>
-      stateOf(locks!)!
-        .elections()
-        .map(({ name }) => name);
-    locks!.getElection('other');
-    expect(inUse()).toEqual([]);
-    const watched = locks!.getElection('watched').leader$.subscribe();
-    await a.run(() => {
-      expect(inUse()).toEqual(['indexer', 'watched']);
-    });
-    watched.unsubscribe();
-    expect(inUse()).toEqual([]);
   });
 
   it('refuses a wrong name, option and lease time, and another lease time while it runs', async () => {

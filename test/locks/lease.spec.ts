@@ -7,10 +7,8 @@ import {
   LockService,
   LockTimeoutError,
 } from '../../lib/index.js';
-import { type AcquireReply, type AcquireRequest, RESERVED } from '../../lib/store/index.js';
-import { deferred } from '../doubles/deferred.js';
-import { ScriptedStore } from '../doubles/scripted-store.js';
-import { pass, standStill, until, useVirtualTime } from '../support/virtual-time.js';
+import { RESERVED } from '../../lib/store/index.js';
+import { pass, standStill, useVirtualTime } from '../support/virtual-time.js';
 
 useVirtualTime();
 
@@ -44,11 +42,6 @@ describe('a lease', () => {
     }).not.toThrow();
   });
 
-  it('is refused with a rejection, whatever was asked for, and never with an exception', async () => {
-    const refused = locks.getLock('a').acquire({ leaseTime: -1 });
-    await expect(refused).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
-  });
-
   it('that did not come names in its error the line which has waited for it', async () => {
     const placeOrder = async () => await locks.acquire('a', { waitTime: 20 });
     await locks.acquire('a');
@@ -56,27 +49,6 @@ describe('a lease', () => {
       code: 'LOCK_TIMEOUT',
       stack: expect.stringContaining('placeOrder'),
     });
-  });
-
-  it('that another has got before its caller could begin is waited for again', async () => {
-    const store = new ScriptedStore();
-    const both = deferred();
-    store.afterAcquire = () => both.promise;
-    const service = new LockService({ store });
-    const lock = service.getFairLock('a');
-    const first = lock.acquire({ waitTime: 2_000 });
-    await until(() => store.calls.acquire === 1);
-    await store.forceRelease('a');
-    const second = lock.acquire();
-    await until(() => store.calls.acquire === 2);
-    // The two answers come at once.
-    both.resolve();
-    const later = await second;
-    expect(later.held).toBe(true);
-    await later.release();
-    expect((await first).held).toBe(true);
-    await (await first).release();
-    await service.onApplicationShutdown();
   });
 
   it('is listed while it is held', async () => {
@@ -147,13 +119,6 @@ describe('a lease', () => {
     await short.onApplicationShutdown();
   });
 
-  it('does not lend its lease time to the next acquisition of the same lock', async () => {
-    const lock = locks.getLock('a');
-    await (await lock.acquire({ leaseTime: 500 })).release();
-    const lease = await lock.acquire();
-    expect(lease.remainingTime()).toBeGreaterThan(20_000);
-  });
-
   it('can be extended, and is never shortened by it', async () => {
     const lease = await locks.acquire('a', { leaseTime: 1_000 });
     await lease.extend(10_000);
@@ -194,14 +159,6 @@ describe('a lease', () => {
     expect(lease.signal.aborted).toBe(true);
     expect(lease.held).toBe(false);
     expect(lease.remainingTime()).toBe(0);
-  });
-
-  it('of several locks knows that it is over although no timer has fired', async () => {
-    const lease = await locks.acquire(['a', 'b'], { leaseTime: 30 });
-    expect(lease.signal.aborted).toBe(false);
-    standStill(60);
-    expect(lease.signal.aborted).toBe(true);
-    await lease.release();
   });
 
   it('gives a signal that was first asked for after the loss as aborted', async () => {
@@ -245,85 +202,6 @@ describe('the holds that leases share', () => {
       expect(await lock.isLocked()).toBe(false);
     });
     expect(told('released')).toHaveLength(1);
-  });
-
-  it('are lost where the store has forgotten them by their release, and are told of as lost alone', async () => {
-    const store = new ScriptedStore();
-    const service = new LockService({ store });
-    const seen: string[] = [];
-    service.events$.subscribe(({ type }) => seen.push(type));
-    const lease = await service.acquire('a');
-    const { signal } = lease;
-    await store.release({ name: 'a', owner: lease.owner });
-    expect(lease.held).toBe(true);
-    await lease.release();
-    expect(seen).toEqual(['acquired', 'lost']);
-    expect(signal.reason).toMatchObject({ code: 'LOCK_LOST', reason: 'deleted' });
-    const heldFor = lease.heldFor();
-    await pass(5);
-    expect(lease.heldFor()).toBe(heldFor);
-    await service.close();
-  });
-
-  it('are released in the eyes of the process that hands them over', async () => {
-    const lease = await locks.acquire('a', { label: 'import' });
-    const { signal } = lease;
-    const ticket = lease.handOver();
-    expect([lease.held, lease.remainingTime()]).toEqual([false, 0]);
-    await ticket;
-    expect(told('released')).toMatchObject([{ name: 'a', label: 'import', owner: lease.owner }]);
-    const heldFor = lease.heldFor();
-    await pass(5);
-    await lease.release();
-    expect([lease.heldFor(), signal.aborted, told('released').length]).toEqual([heldFor, false, 1]);
-    expect(await locks.getLock('a').isLocked()).toBe(true);
-  });
-
-  it('leave the lock taken for the longest of what their leases ask for', async () => {
-    const lock = locks.getLock('a');
-    await lock.using({ minHoldTime: 60_000 }, async () => {
-      await (await lock.acquire({ minHoldTime: 120_000 })).release();
-      await (await lock.acquire({ minHoldTime: 1 })).release();
-    });
-    const left = await lock.remainingTime();
-    expect(left).toBeGreaterThan(110_000);
-    expect(left).toBeLessThanOrEqual(120_000);
-    await locks.forceRelease('a');
-    await lock.using({ minHoldTime: 1 }, () => pass(3));
-    expect(await lock.isLocked()).toBe(false);
-  });
-});
-
-describe('a caller that does not wait', () => {
-  class UndecidedStore extends ScriptedStore {
-    undecided = 0;
-
-    override async acquire(request: AcquireRequest): Promise<AcquireReply> {
-      const reply = await super.acquire(request);
-      if (reply.granted || this.undecided-- <= 0) return reply;
-      return { ...reply, undecided: true };
-    }
-  }
-
-  it('is told that the lock is busy when an owner has it, or when nothing was decided a few times', async () => {
-    const store = new UndecidedStore();
-    const service = new LockService({ store });
-    await store.acquire({ name: 'a', owner: 'other:1', leaseTime: 60_000 });
-    for (const [undecided, questions] of [
-      [0, 1],
-      [2, 3],
-      [100, 5],
-    ] as const) {
-      store.undecided = undecided;
-      store.calls.acquire = 0;
-      expect(await service.tryAcquire('a')).toBeNull();
-      expect([undecided, store.calls.acquire]).toEqual([undecided, questions]);
-    }
-    store.undecided = 100;
-    const trying = service.tryAcquire('a');
-    await store.release({ name: 'a', owner: 'other:1' });
-    expect((await trying)?.held).toBe(true);
-    await service.close();
   });
 });
 

@@ -80,20 +80,6 @@ describe('list', () => {
     expect(await pages(4)).toEqual([['a', 'c', 'b', 'd']]);
   });
 
-  it('goes on with all names of the next step behind a page that has ended within one', async () => {
-    store.step('c', 'b', 'a');
-    store.step('aa', 'd');
-    expect(await pages(2)).toEqual([['a', 'b'], ['c', 'aa'], ['d']]);
-  });
-
-  it('has a hundred locks on a page where no limit is given, also of a step with more', async () => {
-    const names = Array.from({ length: 150 }, (_, n) => `name-${String(n).padStart(3, '0')}`);
-    store.step(...names);
-    expect(await pages()).toEqual([names.slice(0, 100), names.slice(100)]);
-    expect(store.asked).toEqual([undefined, undefined]);
-    expect(await pages(64)).toEqual([names.slice(0, 64), names.slice(64, 128), names.slice(128)]);
-  });
-
   it('has no lock twice that a step names twice, and none by its queue that is held', async () => {
     const waiting = { owner: 'waiter:1', mode: 'exclusive', since: Date.now() - 300, dead: false } as const;
     store.steps.push([
@@ -183,17 +169,6 @@ describe('list', () => {
     await expect(service.list()).rejects.toMatchObject({ code: 'LOCK_CONFIG', option: 'store' });
     await service.close();
   });
-
-  it.each([
-    [{ limit: 1.5 }, 'limit'],
-    [{ limit: '5' }, 'limit'],
-    [{ limit: NaN }, 'limit'],
-    [{ state: null }, 'state'],
-    [{ prefix: null }, 'prefix'],
-    [{ signal: {} }, 'signal'],
-  ])('refuses %j', async (options, option) => {
-    await expect(locks.list(options as never)).rejects.toMatchObject({ code: 'LOCK_CONFIG', option });
-  });
 });
 
 describe('inspect', () => {
@@ -205,69 +180,6 @@ describe('inspect', () => {
     expect(await locks.inspect('a')).toBeNull();
     store.known.set('a', held('', { holders: [], queue: [waiter('dead:1', time, true)], listeners: 2 }));
     expect(await locks.inspect('a')).toBeNull();
-  });
-
-  it('tells of the holders and the queue of a lock, and which of them are of this process', async () => {
-    const mine = await locks.acquire('mine');
-    const shared = { mode: 'shared', remainingTime: 500, since: time } as const;
-    store.known.set('a', {
-      kind: 'semaphore',
-      holders: [
-        { ...shared, owner: mine.owner },
-        { ...shared, owner: 'other:1', remainingTime: 900, since: undefined },
-      ],
-      queue: [
-        waiter('dead:1', time, true),
-        waiter('other:2', time + 5),
-        waiter('third:2', time + 6),
-        waiter(mine.owner, time + 7),
-      ],
-      fencingToken: 12,
-      listeners: 4,
-    });
-    await store.labels.keep('other', 'api-2', 60_000);
-    expect(await locks.inspect('a')).toEqual({
-      name: 'a',
-      kind: 'semaphore',
-      holders: [
-        expect.objectContaining({
-          owner: mine.owner,
-          local: true,
-          since: new Date(time),
-          remainingTime: 500,
-        }),
-        {
-          owner: 'other:1',
-          mode: 'shared',
-          label: 'api-2',
-          local: false,
-          since: undefined,
-          remainingTime: 900,
-        },
-      ],
-      remainingTime: 900,
-      fencingToken: 12,
-      waiters: { local: 0, processes: 4 },
-      queue: [
-        {
-          position: 1,
-          owner: 'other:2',
-          label: 'api-2',
-          local: false,
-          mode: 'exclusive',
-          since: new Date(time + 5),
-        },
-        {
-          position: 2,
-          owner: 'third:2',
-          label: undefined,
-          local: false,
-          mode: 'exclusive',
-          since: new Date(time + 6),
-        },
-        expect.objectContaining({ position: 3, owner: mine.owner, local: true, since: new Date(time + 7) }),
-      ],
-    });
   });
 
   it('counts the processes that wait for a plain lock with an entry and without', async () => {

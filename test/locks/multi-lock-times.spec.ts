@@ -118,37 +118,6 @@ describe('a multi-lock', () => {
   );
 
   it(
-    'whose last members are asked for late, and give no answer, ends its wait after the wait time',
-    inMemory(4, async (place) => {
-      const { store, locks, others, pass } = place;
-      const busy = await others.getFairLock('a').acquire();
-      void pass(220).then(() => busy.release());
-      store.acquireAll = silent;
-      // The answer that grants the first member comes when the wait time is over.
-      onAcquire(store, async ({ name }, { granted }) => {
-        if (name === 'a' && granted) await pass(150);
-      });
-      const lock = locks.getMultiLock([locks.getFairLock('a'), locks.getLock('b'), locks.getLock('c')]);
-      expect(await failing(place, lock, 'LOCK_UNAVAILABLE')).toBeLessThan(1_200);
-    }),
-  );
-
-  it(
-    'does not count a grant whose answer came after its own end',
-    inMemory(5, async ({ store, locks, pass }) => {
-      const acquireAll = store.acquireAll.bind(store);
-      let asked = 0;
-      store.acquireAll = async (request) => {
-        const reply = await acquireAll(request);
-        if (++asked === 1) await pass(120);
-        return reply;
-      };
-      const lease = await locks.acquire(['a', 'b'], { leaseTime: 100, waitTime: 5_000 });
-      expect([lease.held, asked]).toEqual([true, 2]);
-    }),
-  );
-
-  it(
     'has its whole fixed lease, however long some members had to be held before the last was there',
     inMemory(6, async (place) => {
       const { locks } = place;
@@ -161,40 +130,6 @@ describe('a multi-lock', () => {
         await lease.release();
       }
       await leave();
-    }),
-  );
-
-  it(
-    'ends after its wait time while the store is asked for the whole fixed lease',
-    inMemory(7, async (place) => {
-      const { store, locks, now } = place;
-      const leave = crowd(place);
-      let asked = false as boolean;
-      const { renew } = store;
-      store.renew = (requests) => ((asked = true), requests.map(silent));
-      const lock = locks.getMultiLock([locks.getFairLock('a'), locks.getFairLock('b')]);
-      let took = 0;
-      while (!asked) {
-        const began = now();
-        const lease = await lock.acquire({ leaseTime: 5_000, waitTime: 1_500 }).catch(() => undefined);
-        took = now() - began;
-        await lease?.release();
-      }
-      expect(took).toBeLessThan(2_500);
-      store.renew = renew;
-      await leave();
-    }),
-  );
-
-  it(
-    'over two services looks for the label of a holder where its member is',
-    inMemory(8, async ({ store, locks, others, events }) => {
-      await store.labels!.keep('elsewhere', 'far away', 60_000);
-      await store.acquire({ name: 'z', owner: 'elsewhere:1', leaseTime: 60_000 });
-      const multi = locks.getMultiLock([others.getLock('a'), locks.getLock('z')]);
-      const holder = { holder: 'elsewhere:1', holderLabel: 'far away' };
-      await expect(multi.acquire({ waitTime: 10_000 })).rejects.toMatchObject(holder);
-      expect(events.filter(({ type }) => type === 'timed-out')).toMatchObject([{ name: 'z', ...holder }]);
     }),
   );
 });

@@ -1,17 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { getEventListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
-  type AcquireOptions,
   isLockLostError,
   type Lease,
   type Lock,
   type LockEvent,
   LockService,
   LockUnavailableError,
-  MemoryLockStore,
 } from '../../lib/index.js';
-import type { AcquireReply, AcquireRequest } from '../../lib/store/index.js';
 import { until } from '../scenarios/until.js';
 import { deferred } from '../doubles/deferred.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
@@ -47,28 +43,6 @@ describe('a multi-lock', () => {
     expect(await locks.inspect('a')).toBeNull();
   });
 
-  it('has the greater token of a name that it holds on two servers, whichever server is ahead', async () => {
-    const AHEAD = 1e15;
-    class StoreAhead extends MemoryLockStore {
-      override async acquire(request: AcquireRequest): Promise<AcquireReply> {
-        const reply = await super.acquire(request);
-        return reply.granted ? { ...reply, fencingToken: reply.fencingToken + AHEAD } : reply;
-      }
-    }
-    const tokens: number[] = [];
-    // The two are taken in the order of random ids, so in 16 pairs both orders are met.
-    for (let n = 0; n < 16; n++) {
-      const both = [new StoreAhead(), new MemoryLockStore()].map(
-        (place) => new LockService({ store: place }),
-      );
-      const lease = await locks.getMultiLock(both.map((one) => one.getLock('a'))).acquire();
-      tokens.push(lease.fencingTokens.get('a') ?? NaN);
-      await lease.release();
-      await Promise.all(both.map((one) => one.close()));
-    }
-    expect(Math.min(...tokens)).toBeGreaterThan(Date.now() * 1_000 + AHEAD / 2);
-  });
-
   it('holds nothing when one member is busy, and nothing while it waits for it', async () => {
     const busy = await locks.acquire('b');
     expect(await locks.tryAcquire(['a', 'b'])).toBeNull();
@@ -81,38 +55,6 @@ describe('a multi-lock', () => {
     const lease = await waiting;
     expect(lease.held).toBe(true);
     await lease.release();
-  });
-
-  it('is lost with its first member', async () => {
-    const lease = await locks.acquire(['a', 'b']);
-    const { signal } = lease;
-    await locks.forceRelease('b');
-    expect(lease.held).toBe(false);
-    expect(isLockLostError(signal.reason)).toBe(true);
-    await lease.release();
-    expect(await locks.inspect('a')).toBeNull();
-  });
-
-  it('is refused when what it has got of the others is free again', async () => {
-    await others.getFairLock('b').acquire();
-    const both = locks.getMultiLock([locks.getLock('a'), locks.getFairLock('b')]);
-    store.onRelease = () => sleep(50);
-    expect(await both.tryAcquire()).toBeNull();
-    expect(await store.inspect('a')).toBeNull();
-  });
-
-  it('leaves no listener on the lease of an enclosing scope, read before its release or after', async () => {
-    await locks.using('a', async (outer) => {
-      for (const readAt of ['before', 'after']) {
-        const inner = await locks.acquire(['a', 'b']);
-        const read = () => [inner.signal, inner.releaseRequested];
-        if (readAt === 'before') read();
-        await inner.release();
-        read();
-        for (const signal of [outer.signal, outer.releaseRequested])
-          expect(getEventListeners(signal, 'abort')).toEqual([]);
-      }
-    });
   });
 
   it('re-enters per member', async () => {
@@ -198,31 +140,6 @@ describe('a multi-lock', () => {
     await later.onApplicationShutdown();
   });
 
-  it('gives back the name that it has waited for while another one is busy, and waits for that one', async () => {
-    const [a, b] = [await others.acquire('a'), await others.acquire('b')];
-    const waiting = locks.acquire(['a', 'b'], { waitTime: 60_000 });
-    await until(async () => (await locks.inspect('a'))?.waiters.local === 1);
-    await a.release();
-    await until(async () => (await locks.inspect('b'))?.waiters.local === 1);
-    await until(async () => (await others.inspect('a')) === null);
-    await (await others.acquire('a', { waitTime: 0 })).release();
-    await b.release();
-    await (await waiting).release();
-  });
-
-  it('says for how long the caller has waited, and not only for the last member', async () => {
-    const [b, c] = [await others.acquire('b'), await others.acquire('c')];
-    const waiting = locks.acquire(['a', 'b', 'c'], { waitTime: 5_000 });
-    await sleep(100);
-    await b.release();
-    await sleep(100);
-    await c.release();
-    await (await waiting).release();
-    const waits = events.flatMap((event) => (event.type === 'acquired' ? [event.waited] : []));
-    expect(waits).toHaveLength(3);
-    expect(Math.min(...waits)).toBeGreaterThan(190);
-  });
-
   it('gives everything back when it leaves before the rest is there', async () => {
     const a = await others.acquire('a');
     const gone = new AbortController();
@@ -242,41 +159,6 @@ describe('a multi-lock', () => {
     await expect(waiting).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
     answer.resolve();
     await until(async () => (await others.inspect('a')) === null && (await others.inspect('b')) === null);
-  });
-
-  describe('whose release of a part gets no answer', () => {
-    let answer: ReturnType<typeof deferred>;
-
-    beforeEach(() => {
-      answer = deferred();
-    });
-
-    afterEach(() => {
-      answer.resolve();
-    });
-
-    /** It has one of two locks, and finds the other one busy. */
-    const ask = async (kind: 'plain' | 'fair', options: AcquireOptions): Promise<unknown> => {
-      const lockOf = (of: LockService, name: string) =>
-        kind === 'fair' ? of.getFairLock(name) : of.getLock(name);
-      const last = await lockOf(others, 'b').acquire();
-      const failure = locks
-        .getMultiLock([lockOf(locks, 'a'), lockOf(locks, 'b')])
-        .acquire(options)
-        .catch((error: unknown) => error);
-      await until(async () => (await locks.inspect('b'))?.waiters.local === 1);
-      // The fair lock "a" was free, and is given back before. The plain one becomes busy before "b" is released.
-      await lockOf(others, 'a').acquire();
-      const released = last.release();
-      store.onRelease = () => answer.promise;
-      await released;
-      return await failure;
-    };
-
-    it.each(['plain', 'fair'] as const)('ends its wait with the signal, for %s locks', async (kind) => {
-      const signal = AbortSignal.timeout(100);
-      expect(await ask(kind, { signal })).toMatchObject({ code: 'LOCK_ABORTED' });
-    });
   });
 
   it('asks for nothing where callers of its process wait already, and stands behind them', async () => {
@@ -308,13 +190,6 @@ describe('a multi-lock', () => {
     await busy.release();
   });
 
-  it('may be waited for as long as a number can say', async () => {
-    for (let n = 0; n < 100; n++) {
-      const lease = await locks.acquire(['a', 'b'], { waitTime: '365d' });
-      await lease.release();
-    }
-  });
-
   it('takes back what an unanswered request may have taken, and tries again', async () => {
     let lost = 1;
     store.afterAcquire = () => {
@@ -335,19 +210,6 @@ describe('a multi-lock', () => {
     expect(events.filter((event) => event.type === 'acquired').at(-1)).toMatchObject({ handedOff: true });
     expect(single.fencingToken).toBeGreaterThan(lease.fencingTokens.get('a')!);
     await single.release();
-  });
-
-  it('waits for those of its own process, which want the same, one after the other', async () => {
-    let inside = 0;
-    await Promise.all(
-      Array.from({ length: 50 }, () =>
-        locks.using(['a', 'b'], async () => {
-          expect(++inside).toBe(1);
-          await sleep(1);
-          inside--;
-        }),
-      ),
-    );
   });
 
   it('takes only what the scope does not hold yet, in one step', async () => {
@@ -440,24 +302,6 @@ describe('a multi-lock', () => {
     expect([across('a', 'b'), across('b', 'a')]).toEqual(['a,b', 'a,b']);
   });
 
-  it.each([0, 1])(
-    'waits for one name of two services without asking in a loop (busy in store %i)',
-    async (way) => {
-      const second = new ScriptedStore();
-      const [here, there] = [new LockService({ store }), new LockService({ store: second })];
-      const busy = await new LockService({ store: [store, second][way]! }).acquire('a');
-      const lock = locks.getMultiLock([here.getLock('a'), there.getLock('a')]);
-      const waiting = lock.acquire({ waitTime: 5_000 });
-      await sleep(200);
-      expect(store.calls.acquire + second.calls.acquire).toBeLessThan(10);
-      await busy.release();
-      const lease = await waiting;
-      expect(await Promise.all([here.tryAcquire('a'), there.tryAcquire('a')])).toEqual([null, null]);
-      await lease.release();
-      await Promise.all([here.onApplicationShutdown(), there.onApplicationShutdown()]);
-    },
-  );
-
   it('refuses a semaphore that is given twice, in one size or in two, also within another multi-lock', () => {
     const pool = locks.getSemaphore('pool', 3);
     const pair = locks.getMultiLock([pool, locks.getLock('a')]);
@@ -481,47 +325,6 @@ describe('a multi-lock', () => {
     locks.getMultiLock([pool, others.getSemaphore('pool', 3), locks.getLock('a'), locks.getLock('a')]);
   });
 
-  it('takes the write side first, also where the read side has just got no answer', async () => {
-    const { read, write } = locks.getReadWriteLock('doc');
-    let asked = 0;
-    store.beforeAcquire = () => {
-      if (++asked === 2) throw new LockUnavailableError('doc', { effect: 'refused' });
-    };
-    const lease = await locks.getMultiLock([read, write]).acquire({ waitTime: 5_000 });
-    expect((await locks.inspect('doc'))?.holders.map(({ mode }) => mode)).toEqual(['exclusive', 'shared']);
-    await lease.release();
-  });
-
-  /** Makes the locks so busy that a multi-lock takes them in order. */
-  const crowd = () => {
-    let stopped = false;
-    const loops = ['a', 'b'].flatMap((name) =>
-      [1, 2, 3].map(async () => {
-        while (!stopped) await others.getFairLock(name).using(() => sleep(50));
-      }),
-    );
-    return async () => {
-      stopped = true;
-      await Promise.all(loops);
-    };
-  };
-
-  it('ends with the signal while the store is asked for the whole fixed lease', async () => {
-    const leave = crowd();
-    const [answer, abort] = [deferred(), new AbortController()];
-    store.onRenew = () => {
-      abort.abort(new Error('gone'));
-      return answer.promise;
-    };
-    const lock = locks.getMultiLock([locks.getFairLock('a'), locks.getFairLock('b')]);
-    const acquireUntilAborted = async () => {
-      for (;;) await (await lock.acquire({ leaseTime: 5_000, signal: abort.signal })).release();
-    };
-    await expect(acquireUntilAborted()).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
-    answer.resolve();
-    await leave();
-  });
-
   it('is not held by a service that has closed in the moment of the grant', async () => {
     for (let moments = 0; moments < 20; moments++) {
       const service = new LockService({ store });
@@ -535,19 +338,6 @@ describe('a multi-lock', () => {
       expect(service.leases()).toEqual([]);
       expect(await Promise.all([store.inspect('a'), store.inspect('b')])).toEqual([null, null]);
     }
-  });
-
-  it('tries again within its wait time when a member of another kind gets no answer', async () => {
-    const lock = locks.getMultiLock([locks.getFairLock('fair'), locks.getLock('a')]);
-    let failures = 2;
-    store.beforeAcquire = () => {
-      if (failures-- > 0) throw new LockUnavailableError('fair', { effect: 'refused' });
-    };
-    const lease = await lock.acquire({ waitTime: 5_000 });
-    expect(lease.held).toBe(true);
-    await lease.release();
-    failures = 1;
-    await expect(lock.tryAcquire()).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE' });
   });
 });
 

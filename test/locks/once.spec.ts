@@ -180,25 +180,6 @@ describe('once', () => {
     expect((await b.once('report', { period: '1h' }, () => 0)).ran).toBe(false);
   });
 
-  it('sends no note any more when the lease is lost', async () => {
-    let tries = 0;
-    const locks = service(
-      storeWith(() => ({
-        remember: () => {
-          tries++;
-          return Promise.reject(new LockUnavailableError('report'));
-        },
-      })),
-    );
-    const noted = failure(locks.once('report', { period: '1h' }, () => 'done'));
-    await until(() => tries > 1);
-    await b.forceRelease('report');
-    expect(await noted).toMatchObject({ code: 'LOCK_LOST', result: 'done' });
-    const sent = tries;
-    await pass(500);
-    expect(tries).toBe(sent);
-  });
-
   it('asks again for a note where an answer is lost, before and under the lock', async () => {
     let asked = 0;
     const locks = service(
@@ -261,22 +242,6 @@ describe('once', () => {
       );
     });
 
-    it('asks for nothing after the close', async () => {
-      await locks.onApplicationShutdown();
-      expect(isLockClosedError(await call())).toBe(true);
-      expect(questions).toBe(0);
-    });
-
-    it('asks for nothing when the service only ends what it has begun', async () => {
-      const gate = deferred();
-      const work = locks.using('other', () => gate.promise);
-      const closed = locks.close();
-      expect(isLockClosedError(await call())).toBe(true);
-      expect(questions).toBe(0);
-      gate.resolve();
-      await Promise.allSettled([work, closed]);
-    });
-
     it('asks no more when the service closes between two questions', async () => {
       const asked = call();
       await until(() => questions > 1);
@@ -287,50 +252,14 @@ describe('once', () => {
     });
   });
 
-  describe('on a store that does not answer', () => {
-    let answer: ReturnType<typeof deferred>;
-    let locks: LockService;
-    const wait = (options: object) => failure(locks.once('report', { period: 1_000, ...options }, () => 0));
-
-    beforeEach(() => {
-      answer = deferred();
-      locks = service(
-        storeWith((periods) => ({
-          recall: async (name) => {
-            await answer.promise;
-            return await periods.recall(name);
-          },
-        })),
-      );
+  it('ends its wait for a store that does not answer after the wait time of the module, where it has none of its own', async () => {
+    const impatient = new LockService({
+      store: storeWith(() => ({ recall: () => new Promise(() => undefined) })),
+      waitTime: 50,
     });
-
-    afterEach(() => {
-      answer.resolve();
-    });
-
-    it('ends its wait with the signal', async () => {
-      const reason = new Error('gone');
-      const abort = new AbortController();
-      const waits = wait({ signal: abort.signal });
-      abort.abort(reason);
-      expect(await waits).toMatchObject({ code: 'LOCK_ABORTED', cause: reason });
-    });
-
-    it('ends its wait after the wait time of the module, where it has none of its own', async () => {
-      const impatient = new LockService({
-        store: storeWith(() => ({ recall: () => new Promise(() => undefined) })),
-        waitTime: 50,
-      });
-      services.push(impatient);
-      const waits = failure(impatient.once('report', { period: 1_000 }, () => 0));
-      expect(isLockUnavailableError(await Promise.race([waits, pass(5_000)]))).toBe(true);
-    });
-
-    it('ends its wait after the wait time', async () => {
-      const began = performance.now();
-      expect(isLockUnavailableError(await wait({ waitTime: 300 }))).toBe(true);
-      expect(performance.now() - began).toBeLessThan(1_000);
-    });
+    services.push(impatient);
+    const waits = failure(impatient.once('report', { period: 1_000 }, () => 0));
+    expect(isLockUnavailableError(await Promise.race([waits, pass(5_000)]))).toBe(true);
   });
 
   it('spends one wait time on the lock and the questions together', async () => {
@@ -353,32 +282,6 @@ describe('once', () => {
     expect(questions).toBe(2);
     expect(performance.now() - began).toBeLessThan(1_500);
     silence.resolve();
-  });
-
-  it('leaves the lock no more time where the question has taken the whole wait time', async () => {
-    const locks = service(
-      storeWith((periods) => ({
-        recall: async (name) => {
-          await pass(150);
-          return await periods.recall(name);
-        },
-      })),
-    );
-    const silence = deferred();
-    const acquire = store.acquire.bind(store);
-    store.acquire = async (request) => {
-      await silence.promise;
-      return await acquire(request);
-    };
-    const refused = failure(locks.once('report', { period: '1h', waitTime: 100 }, () => 0));
-    expect(isLockUnavailableError(await Promise.race([refused, pass(3_000)]))).toBe(true);
-    silence.resolve();
-  });
-
-  it('asks for nothing with a signal that has aborted before', async () => {
-    await a.once('report', { period: '1h' }, () => 0);
-    const signal = AbortSignal.abort(new Error('gone'));
-    expect(isLockAbortedError(await failure(a.once('report', { period: '1h', signal }, () => 0)))).toBe(true);
   });
 
   it.each([
@@ -428,41 +331,6 @@ describe('once', () => {
     await started;
     expect(runs).toBe(expected);
     expect(await a.inspect('report')).toBeNull();
-  });
-
-  it('side by side with another in a lock of that name, ends with its wait, its signal, or the note', async () => {
-    const cause = new AbortController();
-    const period = '1h';
-    const calls = await a.using('report', { label: 'once' }, async () => {
-      const first = a.once('report', { period }, () => pass(1_000));
-      const others = [
-        a.once('report', { period, waitTime: 50 }, () => 0),
-        a.once('report', { period, signal: cause.signal }, () => 0),
-        a.once('report', { period }, () => 0),
-      ];
-      await pass(100);
-      cause.abort();
-      return await Promise.allSettled([first, ...others]);
-    });
-    expect(calls).toMatchObject([
-      { value: { ran: true } },
-      { reason: { code: 'LOCK_TIMEOUT' } },
-      { reason: { code: 'LOCK_ABORTED' } },
-      { value: { ran: false } },
-    ]);
-  });
-
-  it('runs after a call that fails, in whose async context it has been started', async () => {
-    let runs = 0;
-    let started: Promise<unknown> | undefined;
-    const failing = a.once('report', { period: '1h' }, async () => {
-      started = a.once('report', { period: '1h' }, () => a.using('report', () => ++runs));
-      await pass(20);
-      expect(runs).toBe(0);
-      throw new Error('failed');
-    });
-    await expect(failing).rejects.toThrow('failed');
-    expect(await started).toEqual({ ran: true, value: 1 });
   });
 
   it('refuses a missing callback, a wrong name, a result that is read later, and a store without notes', async () => {

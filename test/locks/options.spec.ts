@@ -93,10 +93,6 @@ describe.each(KINDS)('%s', (_, lockOf) => {
     await lockOf().using({ ...options, minHoldTime: undefined }, () => undefined);
   });
 
-  it('counts no hold outside of any scope', () => {
-    expect([lockOf().holdCount(), lockOf().isHeld()]).toEqual([0, false]);
-  });
-
   it('takes an object of a class that has the options as properties', async () => {
     const lease = await lockOf().acquire(new Short());
     expect(lease.remainingTime()).toBeLessThanOrEqual(5_000);
@@ -129,13 +125,6 @@ describe.each(KINDS)('%s', (_, lockOf) => {
       await lease.release();
     },
   );
-
-  it('serialises to its name and kind', () => {
-    const { name } = lockOf();
-    expect(JSON.parse(JSON.stringify({ lock: lockOf() }))).toEqual({
-      lock: { name, kind: expect.any(String) },
-    });
-  });
 
   it('refuses a minHoldTime that is no time', async () => {
     const using = (minHoldTime: unknown) => lockOf().using({ minHoldTime } as object, () => undefined);
@@ -240,16 +229,6 @@ describe('the options of LockService, in memory', () => {
       await expect(refused).rejects.toThrow(/^kind: must be lock or fair or read or write \(found: /);
     }
   });
-
-  it.each(['using', 'acquire', 'tryAcquire'] as const)(
-    'is among the options that %s tells of',
-    async (method) => {
-      for (const options of [{ knid: 'fair' }, { kind: 'fair', knid: 'fair' }]) {
-        const refused = service[method]('a', options as object, () => undefined);
-        await expect(refused).rejects.toThrow(`knid: is not an option of ${method}, did you mean kind?`);
-      }
-    },
-  );
 
   it('getFairLock takes several names as one multi-lock', async () => {
     const lease = await service.getFairLock(['b', 'a']).acquire();
@@ -365,16 +344,6 @@ describe('maxWaiting', () => {
     await until(async () => !(await lock.isLocked()));
   });
 
-  it.each(KINDS_OF_ONE_NAME)(
-    'does not count callers that do not wait, while they ask for %s',
-    async (_, lockOf) => {
-      const asking = Array.from({ length: 3 }, () => lockOf().tryAcquire());
-      const waiting = lockOf().acquire({ maxWaiting: 1 });
-      for (const lease of asking) await (await lease)?.release();
-      await (await waiting).release();
-    },
-  );
-
   it.each([0, -1, 1.5, NaN, '3', null])('cannot be %p', async (maxWaiting) => {
     const bad = maxWaiting as number;
     expect(() => new LockService({ store: 'memory', maxWaiting: bad })).toThrow(
@@ -390,19 +359,6 @@ describe('maxWaiting', () => {
     expect(() => service.getSemaphore('a', bad)).toThrow(cure);
   });
 });
-
-it.each([null, [], 5])(
-  'using of a service refuses %j for its options, before the callback runs',
-  async (bad) => {
-    const callback = jest.fn();
-    await expect(locks.using('a', bad as UsingOptions, callback)).rejects.toThrow(
-      /^options: must be an object/,
-    );
-    expect(callback).not.toHaveBeenCalled();
-    await locks.using('a', undefined as unknown as UsingOptions, callback);
-    expect(callback).toHaveBeenCalledTimes(1);
-  },
-);
 
 it.each(['command-timeout', [5], ['Command Timeout'], null])('silencedWarnings cannot be %j', (codes) => {
   const options = { store: 'memory', silencedWarnings: codes as string[] } as const;

@@ -5,13 +5,10 @@ import {
   DistributedLock,
   isLockTimeoutError,
   type Lock,
-  type LockEvent,
-  LockInterceptor,
   LockModule,
   LockService,
   type LockTimeoutError,
 } from '../../lib/index.js';
-import { deferred } from '../doubles/deferred.js';
 import { pass, useVirtualTime } from '../support/virtual-time.js';
 
 useVirtualTime();
@@ -64,16 +61,6 @@ describe('with reentrant: false', () => {
     expect(await lock.isLocked()).toBe(false);
   });
 
-  it('readers beside each other are counted one by one', async () => {
-    const { read } = locks.getReadWriteLock('a');
-    await read.using(APART, async (outer) => {
-      await read.using(APART, (inner) => {
-        expect(inner.owner).not.toBe(outer.owner);
-        expect(read.holdCount()).toBe(2);
-      });
-    });
-  });
-
   it('the two sides of a read-write lock wait for each other, as for any other owner', async () => {
     const { read, write } = locks.getReadWriteLock('a');
     await write.using(async () => {
@@ -83,57 +70,6 @@ describe('with reentrant: false', () => {
       await expect(write.tryAcquire()).rejects.toThrow('cannot become the writer');
       expect(await write.tryAcquire(APART)).toBeNull();
     });
-  });
-
-  it('the members of one multi-lock are one owner', async () => {
-    const { read, write } = locks.getReadWriteLock('a');
-    await locks.getMultiLock([read, write]).using({ ...APART, waitTime: 0 }, async (lease) => {
-      expect(lease.held).toBe(true);
-      expect(await read.tryAcquire()).toBeNull();
-    });
-  });
-
-  it('other locks around the call are re-entered as ever', async () => {
-    await locks.using('outer', async () => {
-      await locks.using('a', APART, async () => {
-        const again = await locks.tryAcquire('outer');
-        expect(again).not.toBeNull();
-        await again?.release();
-      });
-    });
-  });
-
-  it('a lease by hand in runInScope is not entered again', async () => {
-    await locks.runInScope(async () => {
-      const lease = await locks.acquire('a', APART);
-      expect(locks.getLock('a').isHeld()).toBe(true);
-      expect(await locks.tryAcquire('a')).toBeNull();
-      await lease.release();
-    });
-  });
-
-  it('the order of the locks is still looked at', async () => {
-    const events: LockEvent[] = [];
-    locks.events$.subscribe((event) => events.push(event));
-    await locks.using('a', () => locks.using('b', APART, () => 1));
-    await locks.using('b', () => locks.using('a', APART, () => 1));
-    expect(events).toContainEqual(expect.objectContaining({ type: 'lock-order', name: 'a', heldName: 'b' }));
-  });
-
-  it('a circle of such calls is still a deadlock', async () => {
-    let entered = 0;
-    const both = deferred();
-    const take = (first: string, second: string) =>
-      locks.using(first, APART, async () => {
-        if (++entered === 2) both.resolve();
-        await both.promise;
-        await locks.using(second, APART, () => 1);
-      });
-    const calls = [take('a', 'b'), take('b', 'a')];
-    const failed = (await Promise.allSettled(calls)).flatMap((each) =>
-      each.status === 'rejected' ? [each.reason as LockTimeoutError] : [],
-    );
-    expect(failed).toEqual([expect.objectContaining({ code: 'LOCK_TIMEOUT', reason: 'deadlock' })]);
   });
 
   it('the module decides for all calls that do not say it', async () => {
@@ -148,24 +84,6 @@ describe('with reentrant: false', () => {
       expect(await apart.tryAcquire('a')).toBeNull();
     });
     await apart.close();
-  });
-
-  it.each<[string, (options: object) => unknown]>([
-    ['the module', (options) => new LockService({ store: 'memory', ...options })],
-    ['a call', (options) => locks.acquire('a', options)],
-    ['a preset', (options) => new LockService({ store: 'memory', presets: { job: options } })],
-    [
-      'a decorator',
-      (options) => {
-        DistributedLock('a', options)({}, 'pay', { value: () => Promise.resolve() });
-      },
-    ],
-    ['an interceptor', (options) => LockInterceptor('a', options)],
-  ])('another value than true or false is refused, of %s', async (_, use) => {
-    const refused = new Promise((resolve) => {
-      resolve(use({ reentrant: 'no' }));
-    });
-    await expect(refused).rejects.toThrow('reentrant: must be true or false');
   });
 
   it('a decorator and a preset say it, too', async () => {

@@ -86,13 +86,6 @@ describe.each(TOPOLOGIES)('A request to release a lock, on %s', (_, queues, opti
     await next.release();
   });
 
-  it('asks a holder of its own service without a message', async () => {
-    const lease = await asker.acquire(name);
-    expect(await asker.requestRelease(name)).toBe(1);
-    expect(messageOf(lease)).toBe(`Asked to release the lock "${name}" by "console-1"`);
-    await lease.release();
-  });
-
   it('reaches each lease of a hold, those of a multi-lock, and those of callbacks', async () => {
     const [one, two] = [`{${name}}:1`, `{${name}}:2`];
     const group = await holder.acquire([one, two]);
@@ -113,19 +106,6 @@ describe.each(TOPOLOGIES)('A request to release a lock, on %s', (_, queues, opti
       expect(requests()).toHaveLength(2);
       await Promise.all([inner.release(), late.release()]);
     });
-  });
-
-  it('leaves a holder alone that gets the lock afterwards in the same process', async () => {
-    const first = await holder.acquire(name);
-    const waiting = holder.acquire(name);
-    await asker.requestRelease(name);
-    await until(() => first.releaseRequested.aborted);
-    await first.release();
-    const second = await waiting;
-    expect(messageOf(second)).toBe('not asked');
-    expect(await asker.requestRelease(name)).toBe(1);
-    await until(() => second.releaseRequested.aborted);
-    await second.release();
   });
 
   it('names the service that has taken a lock by force, and its reason', async () => {

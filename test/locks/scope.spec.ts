@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { assertLocked, type Lease, type Lock, LockService, MemoryLockStore } from '../../lib/index.js';
-import { pass, standStill, useVirtualTime } from '../support/virtual-time.js';
+import { assertLocked, type Lock, LockService, MemoryLockStore } from '../../lib/index.js';
+import { pass, useVirtualTime } from '../support/virtual-time.js';
 
 useVirtualTime();
 
@@ -53,13 +53,6 @@ describe('inside a scope', () => {
     expect(seen).toEqual(['acquired', 'released']);
   });
 
-  it('recurses', async () => {
-    const depth = async (n: number): Promise<number> =>
-      n === 0 ? locks.getLock('a').holdCount() : locks.using('a', () => depth(n - 1));
-    expect(await depth(10)).toBe(10);
-    expect(await locks.inspect('a')).toBeNull();
-  });
-
   it('shares the locks of the scope between the branches that it starts', async () => {
     await locks.using('a', () =>
       Promise.all([
@@ -94,27 +87,6 @@ describe('inside a scope', () => {
     });
   });
 
-  it('is not told of the loss of another lease, wherever that comes to light', async () => {
-    const heard: boolean[] = [];
-    const hear = () => heard.push(locks.getLock('a').isHeld());
-    const one = await locks.acquire('b', { leaseTime: 100 });
-    one.signal.addEventListener('abort', hear);
-    locks.events$.subscribe(({ type }) => type === 'lost' && hear());
-    await locks.using('a', async () => {
-      // By a look at the clock, and by a timer that was set in this scope.
-      standStill(100);
-      expect(one.held).toBe(false);
-      const another = await locks.acquire('b', { leaseTime: 100 });
-      const lost = new Promise((resolve) => {
-        another.signal.addEventListener('abort', resolve);
-      });
-      another.signal.addEventListener('abort', hear);
-      await lost;
-      expect(locks.getLock('a').isHeld()).toBe(true);
-    });
-    expect(heard).toEqual([false, false, false, false]);
-  });
-
   it('keeps the lock as long as a nested call has to, also when the outer one ends before', async () => {
     await locks.using('a', () => locks.using('a', { minHoldTime: 5_000 }, () => undefined));
     expect(await locks.getLock('a').isLocked()).toBe(true);
@@ -143,18 +115,6 @@ describe('outside a scope', () => {
     expect(await locks.tryAcquire('a')).toBeNull();
     expect(locks.getLock('a').isHeld()).toBe(false);
     await lease.release();
-  });
-
-  it('two requests that share one lock object exclude each other', async () => {
-    const lock = locks.getLock('a');
-    let inside = 0;
-    const request = () =>
-      lock.using(async () => {
-        expect(++inside).toBe(1);
-        await pass(2);
-        inside--;
-      });
-    await Promise.all([request(), request(), request()]);
   });
 });
 
@@ -200,29 +160,6 @@ describe('what is acquired by hand inside of a lock', () => {
     );
   });
 
-  it('has the work of a query, which begins when it is asked for its result', async () => {
-    const query = {
-      then(resolve: (answer: unknown) => void) {
-        void locks.tryAcquire('a').then(async (lease) => {
-          await lease?.release();
-          resolve(lease !== null);
-        });
-      },
-    };
-    expect(await locks.using('a', () => query as unknown as Promise<boolean>)).toBe(true);
-  });
-
-  it('of several locks tells of the loss of each', async () => {
-    await locks.using(['a', 'b'], async () => {
-      await locks.forceRelease('a');
-      const assertA = () => {
-        assertLocked('a');
-      };
-      expect(assertA).toThrow(expect.objectContaining({ code: 'LOCK_LOST' }));
-      assertLocked('b');
-    });
-  });
-
   it('of several locks shares among its members, and with no other acquisition', async () => {
     const { read, write } = locks.getReadWriteLock('rw');
     const both = locks.getMultiLock([read, write]);
@@ -232,35 +169,6 @@ describe('what is acquired by hand inside of a lock', () => {
       expect(await read.tryAcquire()).toBeNull();
       await lease.release();
     });
-  });
-
-  it('may read beside a write that is held further out', async () => {
-    const { read, write } = locks.getReadWriteLock('rw');
-    await write.using(async () => {
-      const reading = await read.tryAcquire();
-      expect(reading?.held).toBe(true);
-      await reading?.release();
-    });
-  });
-
-  it('that has entered a lock again stays in it when its scope is over, and lets no other owner in', async () => {
-    const lock = locks.getLock('a');
-    let left: Lease | undefined;
-    let orphan: Promise<void> = Promise.resolve();
-    await lock.using(() => {
-      // A scope of its own that goes on, as that of a server would.
-      orphan = locks.using('leader', async () => {
-        left = await lock.acquire();
-        await pass(10);
-        expect(lock.isHeld()).toBe(false);
-        expect(await lock.tryAcquire()).toBeNull();
-        expect(left.held).toBe(true);
-        await left.release();
-        expect(await lock.isLocked()).toBe(false);
-      });
-    });
-    expect(await lock.isLocked()).toBe(true);
-    await orphan;
   });
 });
 
@@ -326,34 +234,6 @@ describe('runInScope', () => {
       await lease.release();
     });
   });
-
-  it('has only what is acquired directly in it: inside of a lock there each lease is an owner of its own', async () => {
-    await locks.runInScope(async () => {
-      const mine = await locks.acquire('mine');
-      await locks.using('leader', async () => {
-        const other = await locks.acquire('other');
-        expect(await locks.tryAcquire('other')).toBeNull();
-        expect(locks.getLock('other').isHeld()).toBe(false);
-        // Held further out, like the lock of a using.
-        const again = await locks.tryAcquire('mine');
-        expect(again?.fencingToken).toBe(mine.fencingToken);
-        await again?.release();
-        await other.release();
-      });
-      await mine.release();
-    });
-  });
-
-  it('does not get what work acquires that a lock inside of it has left behind', async () => {
-    await locks.runInScope(async () => {
-      let orphan: Promise<unknown> = Promise.resolve();
-      await locks.using('leader', () => {
-        orphan = pass(10).then(() => locks.acquire('other'));
-      });
-      await orphan;
-      expect(await locks.tryAcquire('other')).toBeNull();
-    });
-  });
 });
 
 describe('work that outlives its scope', () => {
@@ -389,18 +269,6 @@ describe('work that outlives its scope', () => {
       await orphan;
       expect(await locks.inspect(lock.name)).toBeNull();
     }
-  });
-
-  it('does not share what it acquires later', async () => {
-    let orphan: Promise<void> = Promise.resolve();
-    await locks.using('a', () => {
-      orphan = pass(10).then(async () => {
-        const lease = await locks.acquire('b');
-        expect(await locks.tryAcquire('b')).toBeNull();
-        await lease.release();
-      });
-    });
-    await orphan;
   });
 });
 

@@ -9,9 +9,8 @@ import {
   MemoryLockStore,
   TRACING_CHANNELS,
 } from '../../lib/index.js';
-import { deferred } from '../doubles/deferred.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
-import { abortAfter, pass, until, useVirtualTime } from '../support/virtual-time.js';
+import { abortAfter, until, useVirtualTime } from '../support/virtual-time.js';
 
 useVirtualTime();
 
@@ -108,19 +107,6 @@ describe('the channel of acquisitions', () => {
     expect(ended(published)[2]).toMatchObject({ attempts: 0, commands: 0 });
   });
 
-  it('counts the requests of a caller that waits', async () => {
-    const published = acquisitions();
-    const lease = await other.acquire('a');
-    const waiting = locks.acquire('a');
-    await until(async () => (await locks.inspect('a'))?.waiters.processes === 1);
-    await lease.release();
-    await waiting;
-    const [, waited] = ended(published) as [unknown, LockAcquireContext];
-    expect(waited.outcome).toBe('granted');
-    expect(waited.attempts).toBeGreaterThanOrEqual(2);
-    expect(waited.commands).toBeGreaterThanOrEqual(waited.attempts);
-  });
-
   it('tells why a caller has not got the lock', async () => {
     await other.acquire('busy');
     const forced = await locks.runInScope(async () => {
@@ -163,54 +149,6 @@ describe('the channel of acquisitions', () => {
     expect(published.filter(([message]) => message === 'error')).toHaveLength(5);
   });
 
-  it.each(['acquire', 'tryAcquire'] as const)(
-    'tells of an %s that is refused before it waits',
-    async (method) => {
-      const published = acquisitions();
-      const refused = locks[method]('a', { signal: AbortSignal.abort() });
-      await expect(refused).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
-      expect(published.map(([message]) => message).sort()).toEqual(
-        ['start', 'end', 'asyncStart', 'asyncEnd', 'error'].sort(),
-      );
-      expect(ended(published)).toMatchObject([{ outcome: 'aborted', attempts: 0 }]);
-    },
-  );
-
-  it('names the owner that was in the way, of this process or of another', async () => {
-    const published = acquisitions();
-    const first = await locks.acquire('a');
-    const theirs = other.getFairLock('b');
-    const held = await theirs.acquire();
-    const waiting = [
-      locks.acquire('a'),
-      locks.acquire('a', { waitTime: 5 }).catch(() => undefined),
-      locks.getFairLock('b').acquire(),
-      locks.acquire(['a', 'c'], { waitTime: 5 }).catch(() => undefined),
-      other.tryAcquire('a'),
-      locks.acquire('free'),
-      locks.acquire('a', { signal: abortAfter(5) }).catch(() => undefined),
-    ] as const;
-    await waiting[6];
-    await waiting[4];
-    await waiting[1];
-    await waiting[3];
-    await first.release();
-    await held.release();
-    await Promise.all(waiting);
-    const holders = ended(published).map(({ name, outcome, holder }) => [name, outcome, holder]);
-    expect(holders.slice(2)).toEqual(
-      expect.arrayContaining([
-        ['a', 'handed-off', first.owner],
-        ['a', 'busy', first.owner],
-        ['a', 'aborted', first.owner],
-        ['b', 'granted', held.owner],
-        ['a,c', 'busy', first.owner],
-        ['free', 'granted', undefined],
-      ]),
-    );
-    expect(holders.filter(([name]) => name === 'a')).toHaveLength(5);
-  });
-
   it('runs its subscribers in no scope, and its call in the scope of the caller', async () => {
     const scopes: (string | undefined)[] = [];
     record(TRACING_CHANNELS.acquire, scopes);
@@ -226,17 +164,6 @@ describe('the channel of acquisitions', () => {
     expect(outcomes).toEqual([]);
     expect(scopes.length).toBeGreaterThan(16);
     expect(new Set(scopes)).toEqual(new Set([undefined]));
-  });
-
-  it('tells of a queue that is full', async () => {
-    await other.acquire('a');
-    const waiting = locks.acquire('a', { waitTime: 50 }).catch(() => undefined);
-    const published = acquisitions();
-    await locks.acquire('a', { maxWaiting: 1 }).catch(() => undefined);
-    await expect(locks.tryAcquire('a', { maxWaiting: 1, waitTime: 20 })).resolves.toBeNull();
-    const full = { outcome: 'busy', reason: 'queue-full' };
-    expect(ended(published)).toMatchObject([full, full]);
-    await waiting;
   });
 });
 
@@ -276,73 +203,6 @@ describe('the channel of holds', () => {
     expect(ended(published)).toMatchObject([
       { outcome: 'lost', reason: 'deleted', error: lease.signal.reason },
     ]);
-  });
-
-  it('has one context for each member of a multi-lock, and none for a nested acquisition', async () => {
-    const published = holds();
-    await locks.using(['a', 'b'], { label: 'pair' }, () => locks.using('a', () => 1));
-    const contexts = ended(published).map(({ name, kind, label }) => [name, kind, label]);
-    expect(contexts.sort()).toEqual([
-      ['a', 'lock', 'pair'],
-      ['b', 'lock', 'pair'],
-    ]);
-  });
-
-  it('tells a hand-over of this process from one of another process', async () => {
-    const published = holds();
-    const first = await locks.acquire('a');
-    const local = locks.acquire('a');
-    const fleet = other.acquire('a');
-    await until(async () => (await locks.inspect('a'))?.waiters.processes === 1);
-    await first.release();
-    await (await local).release();
-    await (await fleet).release();
-    expect(ended(published).map(({ handedOver }) => handedOver)).toEqual([undefined, 'local', 'fleet']);
-  });
-
-  it('tells which call it is the answer to, and whether it is renewed', async () => {
-    const published = holds();
-    const calls = acquisitions();
-    await (await locks.acquire(['a', 'b'], { leaseTime: 1_000 })).release();
-    await locks.using('c', () => 1);
-    const [multi, single] = ended(calls);
-    expect(ended(published).map(({ renewed, acquisition }) => [renewed, acquisition])).toEqual([
-      [false, multi],
-      [false, multi],
-      [true, single],
-    ]);
-  });
-
-  it('ends with the call that gives it up, however long the store takes for its answer', async () => {
-    const published = holds();
-    const scripted = new ScriptedStore();
-    const answered = deferred();
-    scripted.onRelease = () => answered.promise;
-    const slow = new LockService({ store: scripted });
-    const lease = await slow.acquire('a');
-    const releasing = lease.release();
-    const heldFor = lease.heldFor();
-    await pass(20);
-    answered.resolve();
-    await releasing;
-    await lease.release();
-    expect(lease.heldFor()).toBe(heldFor);
-    expect(ended(published)[0]?.heldFor).toBeLessThan(20);
-    await slow.close();
-  });
-
-  it('ends one hold before the next one begins that it is handed off to, also at the end of a turn', async () => {
-    const published = holds();
-    const inARow = async () => {
-      for (let turn = 0; turn < 2; turn++) await locks.using('a', () => 1);
-    };
-    await Promise.all([inARow(), inARow()]);
-    const messages = published.map(([message, { handedOver }]) =>
-      message === 'start' ? handedOver : message,
-    );
-    expect(messages.filter((message) => message !== 'end' && message !== 'asyncStart')).toEqual(
-      [undefined, 'local', 'local', 'local'].flatMap((handedOver) => [handedOver, 'asyncEnd']),
-    );
   });
 
   it('publishes nothing of a hold that began without subscribers', async () => {

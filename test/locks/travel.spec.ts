@@ -192,14 +192,6 @@ describe('a lease that travels', () => {
     expect(resumed.fencingToken).toBeGreaterThan(lease.fencingToken);
   });
 
-  it('is handed off to a caller of the process that resumes it', async () => {
-    const resumed = await b.resume(await (await a.acquire('job')).handOver());
-    const waiting = b.acquire('job');
-    await resumed.release();
-    const { owner, fencingToken } = await waiting;
-    expect([owner, fencingToken]).toEqual([resumed.owner, resumed.fencingToken + 1]);
-  });
-
   it('leaves the scope of `using`, and enters that of `runInScope`', async () => {
     const ticket = await a.using('job', async (lease) => {
       expect(a.getLock('job').isHeld()).toBe(true);
@@ -217,34 +209,6 @@ describe('a lease that travels', () => {
       await lease.release();
     });
     expect(await b.inspect('job')).toBeNull();
-  });
-
-  it('is one more permit of a scope that has a permit of its own', async () => {
-    const ticket = await (await a.getSemaphore('pool', 2).acquire()).handOver();
-    const pool = b.getSemaphore('pool', 2);
-    await b.runInScope(async () => {
-      const own = await pool.acquire();
-      const resumed = await b.resume(ticket);
-      expect(pool.holdCount()).toBe(2);
-      await own.release();
-      expect(pool.isHeld()).toBe(true);
-      await resumed.release();
-      expect(pool.holdCount()).toBe(0);
-    });
-  });
-
-  it('is one more reader of a scope that reads already', async () => {
-    const ticket = await (await b.getReadWriteLock('job').read.acquire()).handOver();
-    await a.runInScope(async () => {
-      const { read } = a.getReadWriteLock('job');
-      const reader = await read.acquire();
-      const resumed = await a.resume(ticket);
-      await reader.release();
-      const again = await read.acquire();
-      expect([reader.owner, again.owner]).not.toContain(resumed.owner);
-      for (const lease of [resumed, again]) await lease.release();
-    });
-    expect(await holders('job')).toEqual([]);
   });
 
   it('keeps what is left of its minHoldTime', async () => {
@@ -340,26 +304,6 @@ describe('handOver refuses', () => {
     });
   });
 
-  it('one side of a read-write lock while the process has the other side, or asks for it', async () => {
-    await a.runInScope(async () => {
-      const { read, write } = a.getReadWriteLock('job');
-      const writer = await write.acquire();
-      const reading = read.acquire();
-      const early = await failure(writer.handOver());
-      const reader = await reading;
-      for (const error of [early, await failure(writer.handOver()), await failure(reader.handOver())]) {
-        expect(isLockConfigError(error)).toBe(true);
-        expect((error as Error).message).toContain(
-          'the lease on "job" is one side of a read-write lock that this process holds for reading and writing',
-        );
-      }
-      expect([writer.held, reader.held]).toEqual([true, true]);
-      await writer.release();
-      const resumed = await b.resume(await reader.handOver());
-      expect((await b.inspect('job'))?.holders).toMatchObject([{ owner: resumed.owner, mode: 'shared' }]);
-    });
-  });
-
   it('a multi-lock, wrong options, and a lease that is gone', async () => {
     const several = await a.acquire(['x', 'y']);
     expect(((await failure(several.handOver())) as Error).message).toContain('a multi-lock does not travel');
@@ -425,16 +369,6 @@ describe('a transfer without an answer', () => {
     },
   );
 
-  it('is waited for', async () => {
-    const lease = await a.acquire('job');
-    store.fates.push('slow');
-    const ticket = await lease.handOver();
-    store.fates.push('slow');
-    const { owner } = await b.resume(ticket);
-    expect(await holders('job')).toEqual([owner]);
-    expect(store.requests).toHaveLength(2);
-  });
-
   it('ends within the waitTime of the module, and what comes of it later is taken back', async () => {
     const impatient = service({ waitTime: 100 });
     const lease = await impatient.acquire('job', { leaseTime: 10_000, renew: true });
@@ -446,22 +380,6 @@ describe('a transfer without an answer', () => {
     expect(isLockUnavailableError(await failure(impatient.resume(ticket)))).toBe(true);
     expect(performance.now() - begun).toBeLessThan(LATE);
     for (const name of ['job', 'other']) await (await a.acquire(name, { waitTime: 20_000 })).release();
-  });
-
-  it('is told with the last reason of the store, also if the last request had no time for one', async () => {
-    const impatient = service({ waitTime: 100 });
-    const ticket = await (await a.acquire('job')).handOver();
-    store.fates.push('lost before', 'late');
-    expect(await failure(impatient.resume(ticket))).toMatchObject({ cause: { message: 'lost before' } });
-  });
-
-  it('is not sent again where that would come after the waitTime', async () => {
-    // The first pause is longer.
-    const impatient = service({ waitTime: 20 });
-    const lease = await impatient.acquire('job');
-    store.fates.push('lost before', 'lost before');
-    expect(isLockUnavailableError(await failure(lease.handOver()))).toBe(true);
-    expect(store.requests).toHaveLength(1);
   });
 
   it('of resume is sent again for the same owners, and the lease is renewed', async () => {
