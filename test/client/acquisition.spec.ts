@@ -26,30 +26,6 @@ afterEach(async () => {
   await Promise.all(services.map((service) => service.onApplicationShutdown()));
 });
 
-/** A process that has got the lock together with another one, while its place for it is in the queue of the store. */
-const holdBesidePlace = async (options: object) => {
-  const locks = open();
-  const asked = deferred();
-  store.beforeAcquire = () => asked.promise;
-  const waiting = locks.acquire('a', options);
-  await until(() => store.calls.acquire === 1);
-  store.beforeAcquire = () => undefined;
-  const both = await locks.acquire(['a', 'b'], { waitTime: 0 });
-  asked.resolve();
-  await until(async () => (await queueLength()) === 1);
-  return { both, waiting };
-};
-
-it('leaves when its last caller gets the lock by a hand-off', async () => {
-  const { both, waiting } = await holdBesidePlace({});
-  await both.release();
-  const lease = await waiting;
-  // Else the store would find somebody in line who wants nothing, until the place looks by itself.
-  await pass(10);
-  expect(await queueLength()).toBe(0);
-  await lease.release();
-});
-
 const isFree = async () => (await store.inspect('a')) === null;
 
 it('takes back a request that arrives after the release of its caller, and whose answer is lost', async () => {
@@ -87,29 +63,6 @@ it('takes back an entry that went with a release, and arrives after the release 
   await until(isFree);
 });
 
-it('keeps the lock that a message grants before the answer to its entry comes', async () => {
-  const [locks, other] = [open(), open()];
-  const lease = await locks.acquire('a', { leaseTime: 5_000 });
-  const theirs = other.acquire('a', { leaseTime: 5_000 });
-  await until(async () => (await queueLength()) === 1);
-  // Shorter than a claim, so that the message grants the whole lease.
-  const waiting = locks.acquire('a', { leaseTime: 1_000 });
-  await pass(10);
-  const answered = deferred();
-  store.handOver = async (request, next) => {
-    const reply = await ScriptedStore.prototype.handOver.call(store, request, next);
-    await answered.promise;
-    return reply;
-  };
-  const released = lease.release();
-  await (await theirs).release();
-  const second = await waiting;
-  answered.resolve();
-  await released;
-  await pass(20);
-  expect((await store.inspect('a'))?.holders).toMatchObject([{ owner: second.owner }]);
-});
-
 it('is the only one of its process, also where the lock came by another way', async () => {
   const [locks, other] = [open(), open()];
   const [first, second] = [deferred(), deferred()];
@@ -134,29 +87,6 @@ it('is the only one of its process, also where the lock came by another way', as
   // A second one would be granted what nobody wants, and ask for ever.
   expect(store.calls.acquire).toBe(0);
   expect(await other.tryAcquire('a')).toMatchObject({ held: true });
-});
-
-it('insists on no release where the store holds another kind of lock under the name', async () => {
-  const locks = open();
-  await locks.getFairLock('a').acquire();
-  await expect(locks.acquire('a')).rejects.toMatchObject({ code: 'LOCK_KIND_MISMATCH' });
-  await expect(locks.getSemaphore('a', 2).acquire()).rejects.toMatchObject({ code: 'LOCK_KIND_MISMATCH' });
-  await pass(400);
-  const owners = store.released.map(({ owner }) => owner);
-  expect(owners).toEqual([...new Set(owners)]);
-});
-
-it('takes the place of a hold that the store has forgotten, and is the one that the store knows', async () => {
-  const locks = open();
-  const forgotten = await locks.acquire('a', { leaseTime: 5_000 });
-  const waiting = locks.acquire('a', { leaseTime: 500 });
-  // Only a process that receives messages sends an entry along.
-  await pass(10);
-  const [lease] = await Promise.all([waiting, store.forceRelease('a'), forgotten.release()]);
-  expect(store.calls.handOver).toBe(1);
-  expect((await store.inspect('a'))?.holders).toMatchObject([{ owner: lease.owner }]);
-  await lease.release();
-  expect(await store.inspect('a')).toBeNull();
 });
 
 describe('a store of the application that throws in place of rejecting, or gives no answer of a store', () => {
@@ -189,19 +119,6 @@ describe('a store of the application that throws in place of rejecting, or gives
     store.handOver = handOver;
     await lease.release();
     await expect(waiting).rejects.toThrow(message);
-  });
-
-  it.each([undefined, 'no Error'])('fails the callers when it rejects with %p', async (reason) => {
-    // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- a store of the application
-    const refuse = () => Promise.reject(reason);
-    store.transfer = refuse;
-    const locks = open();
-    const lease = await locks.acquire('a');
-    store.renew = (holds) => holds.map(refuse);
-    await expect(locks.tryAcquire('a')).rejects.toThrow(String(reason));
-    await expect(lease.handOver()).rejects.toThrow(String(reason));
-    store.acquire = refuse;
-    await expect(locks.acquire('b', { waitTime: Infinity })).rejects.toThrow(String(reason));
   });
 });
 

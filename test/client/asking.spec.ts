@@ -33,33 +33,11 @@ function expectTimes(port: ScriptedPort, least: readonly number[], spread = 22):
     expect(times[index]).toBeLessThanOrEqual(time * 1.005 + spread);
   }
 }
-
-const leasesOf = ({ asked }: ScriptedPort) => asked.map(({ request }) => request.leaseTime);
 const ownersOf = ({ asked }: ScriptedPort) => asked.map(({ request }) => request.owner);
 const isPending = (promise: Promise<unknown>, { pass }: Stage) =>
   Promise.race([promise.then(() => false), pass(0).then(() => true)]);
 
 describe('A request', () => {
-  scripted(
-    'is the only one where it is granted, and the lease counts from its sending',
-    async (port, stage) => {
-      port.replies = [port.after(100, GRANT)];
-      const lease = await port.locks.acquire('a');
-      expect(lease.remainingTime()).toBeLessThan(29_600);
-      expect(lease.remainingTime()).toBeGreaterThan(29_000);
-      expect([lease.fencingToken, lease.owner]).toEqual([7, port.asked[0]?.request.owner]);
-      await stage.pass(60_000);
-      expect([port.asked.length, port.released.length]).toEqual([1, 0]);
-    },
-  );
-
-  scripted('that is refused names the owner in the way', async (port) => {
-    port.replies = [() => busy(5_000)];
-    const refused = port.locks.acquire('a', { waitTime: 1_000 });
-    await expect(refused).rejects.toMatchObject({ code: 'LOCK_TIMEOUT', holder: 'other:1' });
-    expect(await port.locks.tryAcquire('a')).toBeNull();
-  });
-
   scripted('is repeated by the same owner, which keeps its entry and its arrival', async (port, stage) => {
     port.replies = [() => busy(100, { arrival: 5 }), () => busy(100), () => GRANT];
     // The subscription to messages is there, so that the first request takes an entry.
@@ -80,19 +58,6 @@ describe('A request', () => {
     stop.abort();
     await expect(waiting).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
   });
-
-  scripted(
-    'of a plain lock comes once per lease that it wants: it is told of no hold as long',
-    async (port, stage) => {
-      port.replies = [() => busy(Infinity), () => busy(Infinity)];
-      void port.locks.acquire('a', { ...PATIENT, leaseTime: 5_000 });
-      await stage.until(() => port.asked.length === 4);
-      const [first, , ...later] = port.times;
-      expect(first).toBe(0);
-      expect(later[1]! - later[0]!).toBeGreaterThan(4_900);
-      expect(later[1]! - later[0]!).toBeLessThan(5_100);
-    },
-  );
 
   scripted(
     'takes no entry while no messages come, is repeated, and leaves nothing to give up',
@@ -116,20 +81,6 @@ describe('A request', () => {
     await stage.pass(20);
     expect(port.asked.map(({ request }) => request.queue?.entry !== undefined)).toEqual([false, true]);
   });
-
-  scripted(
-    'of a kind whose order is promised waits for its subscription, for a moment',
-    async (port, stage) => {
-      port.listens = () => stage.pass(60_000).then(() => true);
-      const asked = stage.now();
-      void port.locks.getFairLock('a').acquire(PATIENT);
-      void port.locks.acquire('plain', PATIENT);
-      await stage.pass(50);
-      expect(port.asked.map(({ request }) => request.name)).toEqual(['plain']);
-      await stage.until(() => port.asked.some(({ request }) => request.name === 'a'));
-      expect(stage.now() - asked).toBeLessThan(135);
-    },
-  );
 });
 
 describe('A message', () => {
@@ -168,25 +119,6 @@ describe('A message', () => {
     expect([port.asked.length, await isPending(waiting, stage)]).toEqual([asked + 1, true]);
     expect(await waiting).toMatchObject({ fencingToken: 7 });
   });
-
-  scripted(
-    'that grants a claim makes it the lease of the caller that is the first now',
-    async (port, stage) => {
-      const stop = new AbortController();
-      const leaving = port.locks.acquire('a', { ...PATIENT, signal: stop.signal });
-      leaving.catch(() => undefined);
-      const next = port.locks.acquire('a', { ...PATIENT, leaseTime: 5_000, renew: true });
-      await stage.until(() => port.asked.some(({ request }) => request.queue?.entry !== undefined));
-      const asked = port.asked.length;
-      stop.abort();
-      port.replies = [() => GRANT];
-      granted(port, { owner: ownersOf(port).at(-1), leaseTime: CLAIM });
-      expect(await next).toMatchObject({ held: true, fencingToken: 7 });
-      // The same owner, so the process has kept its turn.
-      expect(leasesOf(port).slice(asked)).toEqual([5_000]);
-      expect([new Set(ownersOf(port).slice(-2)).size, port.released]).toEqual([1, []]);
-    },
-  );
 
   scripted('that comes late is a reason to ask, and no grant', async (port, stage) => {
     const { waiting, asked } = await queued(port, stage);
@@ -253,28 +185,6 @@ describe('A caller that leaves', () => {
     expect([port.asked, port.released]).toEqual([[], []]);
   });
 
-  it.each([
-    ['the answer is lost', true, 2],
-    ['the answer is a grant', false, 1],
-  ])('while its request is under way takes it back, also where %s', (_, isLost, least) =>
-    inWorld(2, async (stage) => {
-      const port = new ScriptedPort(stage);
-      const stop = new AbortController();
-      port.replies = [() => stage.pass(50).then(() => (isLost ? port.failing()() : GRANT))];
-      const waiting = port.locks.acquire('a', { ...PATIENT, signal: stop.signal });
-      waiting.catch(() => undefined);
-      await stage.pass(20);
-      stop.abort();
-      await expect(waiting).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
-      expect(port.released).toHaveLength(1);
-      await stage.pass(200);
-      // One that got no answer may arrive after the release.
-      expect(port.released.length).toBeGreaterThanOrEqual(least);
-      expect(new Set(port.released.map(({ request }) => request.owner))).toEqual(new Set(ownersOf(port)));
-      if (!isLost) expect(port.released).toHaveLength(1);
-    }),
-  );
-
   scripted('whose caller left leaves its place in the queue to the next caller', async (port, stage) => {
     let releasedBefore = -1;
     port.replies = [
@@ -299,28 +209,6 @@ describe('A caller that leaves', () => {
     expect(releasedBefore).toBe(0);
     expect(port.released.map(({ request }) => request.owner)).toEqual([ownersOf(port)[0]]);
   });
-
-  it.each([true, false])(
-    'leaves a grant to the next caller that wants another lease: queues %s',
-    (hasQueues) =>
-      inWorld(3, async (stage) => {
-        const port = new ScriptedPort(stage, { hasQueues });
-        const stop = new AbortController();
-        port.replies = [port.after(50, GRANT), () => ({ ...GRANT, fencingToken: 8 })];
-        const leaving = port.locks.acquire('a', { ...PATIENT, signal: stop.signal });
-        leaving.catch(() => undefined);
-        const next = port.locks.acquire('a', { ...PATIENT, leaseTime: 5_000, renew: true });
-        await stage.pass(20);
-        stop.abort();
-        const lease = await next;
-        expect(lease).toMatchObject({ held: true, fencingToken: 8 });
-        expect(leasesOf(port)).toEqual([30_000, 5_000]);
-        const [first, second] = port.asked.map(({ request }) => request);
-        // The store shortens no hold, so it is given back, and another owner asks.
-        expect(second?.owner).not.toBe(first?.owner);
-        expect(port.released.map(({ request }) => request.owner)).toEqual([first?.owner]);
-      }),
-  );
 });
 
 describe('A store without queues', () => {
@@ -336,18 +224,6 @@ describe('A store without queues', () => {
       const lease = await waiting;
       expect(new Set(ownersOf(port)).size).toBe(3);
       expect([lease.owner, port.released]).toEqual([ownersOf(port)[2], []]);
-    },
-    { hasQueues: false },
-  );
-
-  scripted(
-    'is asked twice a second where releases cannot be heard of',
-    async (port) => {
-      port.listens = () => Promise.resolve(false);
-      const waiting = port.locks.acquire('a', { waitTime: 1_200 });
-      await expect(waiting).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
-      expectTimes(port, [0, POLL, 2 * POLL], 110);
-      expect(port.released).toEqual([]);
     },
     { hasQueues: false },
   );
@@ -381,12 +257,6 @@ describe('A request that fails', () => {
     }
   });
 
-  scripted('counts anew after an answer', async (port) => {
-    port.replies = [...[1, 2, 3, 4].map(() => port.failing()), () => busy(100), port.failing(), () => GRANT];
-    await port.locks.acquire('a', PATIENT);
-    expect(port.times.at(-1)! - port.times.at(-2)!).toBeLessThan(55);
-  });
-
   scripted(
     'is repeated at its release, unless the store has certainly not carried it out',
     async (port, stage) => {
@@ -415,22 +285,6 @@ describe('A request that fails', () => {
       await expect(waiting).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE', effect: 'refused' });
       expect(stage.now() - asked).toBeGreaterThan(690);
     },
-  );
-});
-
-describe('An answer that comes after the end of its lease', () => {
-  it.each([true, false])('is none, and the store is asked again: queues %s', (hasQueues) =>
-    inWorld(4, async (stage) => {
-      const port = new ScriptedPort(stage, { hasQueues });
-      port.listens = () => Promise.resolve(false);
-      port.replies = [port.after(60, GRANT), () => ({ ...GRANT, fencingToken: 8 })];
-      const lease = await port.locks.acquire('a', { ...PATIENT, leaseTime: 50, renew: true });
-      expect(lease.fencingToken).toBe(8);
-      expectTimes(port, [0, 85], 35);
-      // The same owner may ask again where there is a queue. Else the hold is given back.
-      expect(new Set(ownersOf(port)).size).toBe(hasQueues ? 1 : 2);
-      expect(port.released.map(({ request }) => request.owner)).toEqual(hasQueues ? [] : [ownersOf(port)[0]]);
-    }),
   );
 });
 
@@ -492,15 +346,6 @@ describe('The acquisitions of a process', () => {
     expect(await port.store.labels?.find(client)).toBeUndefined();
     await stage.pass(200);
     expect(await port.store.labels?.find(client)).toBe('process 1');
-  });
-
-  scripted('end an exclusive hold by a later grant of the same lock', async (port, stage) => {
-    port.replies = [() => GRANT, () => ({ ...GRANT, fencingToken: 8 })];
-    const first = await port.locks.getFairLock('a').acquire();
-    const second = await port.locks.getFairLock('a').acquire();
-    await stage.pass(1);
-    expect([first.held, second.held]).toEqual([false, true]);
-    expect(first.signal.reason).toMatchObject({ reason: 'taken' });
   });
 
   scripted('give back a grant whose token is older than that of such a hold', async (port, stage) => {

@@ -76,45 +76,6 @@ describe('a hold that was taken away soon after its grant', () => {
     await other.forceRelease('a');
     await waiting;
   });
-
-  it('is found by a second question where the first one was answered before', async () => {
-    const lease = await locks.acquire('a');
-    const waiting = waitFor();
-    await pass(150);
-    // Answered by the store, and not yet heard here.
-    let answer: () => void = () => undefined;
-    const { renew } = store;
-    store.renew = (requests) => {
-      const replies = renew.call(store, requests);
-      return replies.map(async (reply) => {
-        const state = await reply;
-        await new Promise<void>((resolve) => (answer = resolve));
-        return state;
-      });
-    };
-    const asking = locks.tryAcquire('a');
-    await pass(20);
-    store.renew = renew;
-    await store.forceRelease('a');
-    await other.acquire('a');
-    await pass(20);
-    answer();
-    expect(await lost(lease)).toBe(true);
-    expect(await asking).toBeNull();
-    await other.forceRelease('a');
-    await waiting;
-  });
-
-  it('costs a row of short hand-offs no question', async () => {
-    const before = await other.acquire('a');
-    const done = Promise.all(
-      Array.from({ length: 15 }, () => locks.using('a', { waitTime: 60_000 }, () => 1)),
-    );
-    await pass(20);
-    await before.release();
-    await done;
-    expect(store.calls.renew).toBe(0);
-  });
 });
 
 describe('a hand-off', () => {
@@ -207,33 +168,3 @@ describe('a hand-off', () => {
     expect((await waiting).owner).toBe(lease.owner);
   });
 });
-
-it.each([
-  ['at once', false],
-  ['again where the store does not answer at first', true],
-])(
-  'a grant with an older token than the hold that it takes the place of is given back, %s',
-  async (_, fails) => {
-    store.subscribeToQueue = () => Promise.reject(new LockUnavailableError(undefined, {}));
-    const believed = await locks.acquire('a');
-    await other.forceRelease('a');
-    // The store has lost its tokens, and its clock was set back.
-    const { acquireAll, release } = store;
-    store.acquireAll = async (request) => {
-      store.acquireAll = acquireAll;
-      if (fails) {
-        store.release = () => {
-          store.release = release;
-          return Promise.reject(new LockUnavailableError(undefined, {}));
-        };
-      }
-      const reply = await acquireAll.call(store, request);
-      return reply.granted ? { ...reply, fencingTokens: request.names.map(() => 1) } : reply;
-    };
-    const refused = await locks.tryAcquire(['a', 'b']).catch((error: unknown) => error);
-    expect(refused).not.toMatchObject({ held: true });
-    // Its owner does not know of it, so nobody else would release it.
-    expect(await lost(believed)).toBe(true);
-    expect(await other.acquire(['a', 'b'], { waitTime: SOON })).toMatchObject({ held: true });
-  },
-);

@@ -103,38 +103,6 @@ describe('a hold that has lasted for a second', () => {
     expect((signal.reason as LockLostError).reason).toBe('deleted');
   });
 
-  it('is told when the reply that grants it comes long after the message', async () => {
-    await locks.acquire('b');
-    await pass(1_001);
-    const reply = deferred();
-    store.afterAcquire = () => reply.promise;
-    const acquiring = locks.acquire('a');
-    await pass(0);
-    await administrator.forceRelease('a');
-    await pass(2_500);
-    store.calls.renew = 0;
-    reply.resolve();
-    const { signal } = await acquiring;
-    await pass(0);
-    expect((signal.reason as LockLostError).reason).toBe('deleted');
-    expect(store.calls.renew).toBe(1);
-  });
-
-  it('is asked about where it was granted before the subscription, and the reply came after that', async () => {
-    await locks.acquire('b');
-    await pass(900);
-    const reply = deferred();
-    store.afterAcquire = () => reply.promise;
-    const acquiring = locks.acquire('a');
-    await pass(0);
-    await administrator.forceRelease('a');
-    await pass(500);
-    reply.resolve();
-    const { signal } = await acquiring;
-    await pass(0);
-    expect((signal.reason as LockLostError).reason).toBe('deleted');
-  });
-
   it('is told that another owner has it where that is so', async () => {
     const { signal } = await locks.acquire('a');
     await pass(1_001);
@@ -148,30 +116,6 @@ describe('a hold that has lasted for a second', () => {
     expect(present.held).toBe(true);
   });
 
-  it('is told which service took it by an earlier question that is answered later', async () => {
-    const gates = [deferred(), deferred()];
-    const renew = store.renew.bind(store);
-    let asked = 0;
-    store.renew = (requests) => {
-      const gate = gates[asked++];
-      return renew(requests).map(async (answer) => {
-        const state = await answer;
-        await gate?.promise;
-        return state;
-      });
-    };
-    const { signal } = await locks.acquire('a');
-    await pass(1_001);
-    await administrator.forceRelease('a', { reason: 'stuck' });
-    await pass(0);
-    expect(asked).toBe(2);
-    for (const gate of gates) {
-      gate.resolve();
-      await pass(0);
-    }
-    expect(signal.reason).toMatchObject({ reason: 'deleted', forced: { reason: 'stuck' } });
-  });
-
   it('is not lost by a message: the store decides', async () => {
     const say = sayingLost();
     const lease = await locks.acquire('a');
@@ -181,30 +125,6 @@ describe('a hold that has lasted for a second', () => {
     await pass(0);
     expect(store.calls.renew).toBe(1);
     expect(lease.held).toBe(true);
-  });
-
-  it('is asked about for the sake of a message that came before it, of the last thousand only', async () => {
-    const say = sayingLost();
-    await locks.acquire('b');
-    await pass(1_001);
-    store.calls.renew = 0;
-    for (const others of [1_000, 999]) {
-      const reply = deferred();
-      store.afterAcquire = () => reply.promise;
-      const acquiring = locks.acquire('a');
-      await pass(0);
-      const [holder] = (await store.inspect('a'))?.holders ?? [];
-      say(holder?.owner ?? '');
-      await pass(0);
-      for (let n = 0; n < others; n++) say(`other:${String(n)}`);
-      await pass(0);
-      reply.resolve();
-      const lease = await acquiring;
-      await pass(0);
-      // The store has it still: the message was wrong.
-      expect([lease.held, store.calls.renew]).toEqual([true, others === 999 ? 1 : 0]);
-      await lease.release();
-    }
   });
 
   it('shares one subscription, and one question, with all others', async () => {
@@ -274,24 +194,5 @@ describe('a hold that has lasted for a second', () => {
     expect(listened).toBe(2);
     await pass(60_000);
     expect(listened).toBe(2);
-  });
-});
-
-describe('a hold of a service that takes the lock away by force, and has taken nothing', () => {
-  it('goes on where the store still has it', async () => {
-    const lease = await locks.acquire('a', { leaseTime: 600_000 });
-    store.forceRelease = () => Promise.resolve(false);
-    expect(await locks.forceRelease('a')).toBe(false);
-    await pass(1);
-    expect(lease.held).toBe(true);
-    expect(store.calls.renew).toBe(1);
-  });
-
-  it('is lost at once where the store has it no longer', async () => {
-    const { signal } = await locks.acquire('a', { leaseTime: 600_000 });
-    await store.forceRelease('a');
-    expect(await locks.forceRelease('a', { reason: 'stuck' })).toBe(false);
-    await pass(1);
-    expect(signal.reason).toMatchObject({ reason: 'deleted', forced: undefined });
   });
 });

@@ -1,12 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import {
-  type Lease,
-  type LockEvent,
-  LockService,
-  LockUnavailableError,
-  MemoryLockStore,
-} from '../../lib/index.js';
-import type { QueueMessage } from '../../lib/store/index.js';
+import { type LockEvent, LockService, LockUnavailableError } from '../../lib/index.js';
 import { deferred } from '../doubles/deferred.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
 import { pass, until, useVirtualTime } from '../support/virtual-time.js';
@@ -51,17 +44,6 @@ describe('the callers of one process', () => {
     await waiting;
     // 16 hand-offs per tenure: 6 tenures of 17.
     expect(store.calls.acquire).toBeLessThanOrEqual(2 + 6 + 1);
-  });
-
-  it('poll where messages do not arrive, and no faster than that', async () => {
-    const lease = await open().acquire('a');
-    store.subscribeToQueue = () => Promise.resolve({ active: false, close: () => undefined });
-    store.calls.acquire = 0;
-    const waiting = open().acquire('a');
-    await pass(1_200);
-    expect(store.calls.acquire).toBeLessThan(5);
-    await lease.release();
-    expect((await waiting).held).toBe(true);
   });
 
   it('leave no queue and no subscription behind', async () => {
@@ -136,24 +118,6 @@ describe('hand-off', () => {
     expect(next.remainingTime()).toBeGreaterThan(300);
   });
 
-  it('lets other processes have their turn', async () => {
-    const [greedy, modest] = [open({ localHandoff: 4 }), open()];
-    const served: string[] = [];
-    const lease = await greedy.acquire('a');
-    const crowd = Array.from({ length: 40 }, () =>
-      greedy.using('a', async () => {
-        served.push('greedy');
-        await pass(1);
-      }),
-    );
-    const single = modest.using('a', () => void served.push('modest'));
-    await pass(10);
-    await lease.release();
-    await Promise.all([...crowd, single]);
-    // It races as an equal after every tenure, so it is not always first, but it is not last either.
-    expect(served.indexOf('modest')).toBeLessThan(40);
-  });
-
   it('goes to the second waiter when the first has left', async () => {
     const locks = open();
     const lease = await locks.acquire('a');
@@ -221,90 +185,9 @@ describe('a waiter that leaves', () => {
     expect((await locks.inspect('a'))?.remainingTime).toBeLessThanOrEqual(5_000);
     expect(store.released.map(({ owner }) => owner)).not.toContain(lease.owner);
   });
-
-  it('leaves no hold behind where the waiters behind it want another lease and leave before they get it', async () => {
-    const locks = open();
-    const reply = deferred();
-    store.beforeAcquire = () => reply.promise;
-    const [first, second] = [new AbortController(), new AbortController()];
-    const leaver = locks.acquire('a', { signal: first.signal });
-    const stayer = locks.acquire('a', { leaseTime: 5_000, signal: second.signal });
-    await pass(5);
-    first.abort();
-    await expect(leaver).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
-    store.beforeAcquire = () =>
-      Promise.reject(new LockUnavailableError('a', { cause: new Error('BUSY'), effect: 'refused' }));
-    reply.resolve();
-    await pass(5);
-    second.abort();
-    await expect(stayer).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
-    await pass(5);
-    // Else the lock would stay taken for the lease of the first caller.
-    expect(await store.inspect('a')).toBeNull();
-  });
-
-  it('takes its request back where the waiters behind it want another lease, and there are no queues', async () => {
-    store.hasQueues = false;
-    const locks = open();
-    const reply = deferred();
-    store.beforeAcquire = () => reply.promise;
-    const controller = new AbortController();
-    const leaver = locks.acquire('a', { signal: controller.signal });
-    const stayer = locks.acquire('a', { leaseTime: 5_000 });
-    await pass(5);
-    controller.abort();
-    await expect(leaver).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
-    reply.resolve();
-    // Else what was granted for the other would be in its way for longer than it waits.
-    const { owner } = await stayer;
-    expect(store.released).toHaveLength(1);
-    expect(store.released[0]?.owner).not.toBe(owner);
-  });
-
-  it('does not keep the wake-up: the next waiter tries at once', async () => {
-    store.hasQueues = false;
-    const [holder, locks] = [open(), open()];
-    const lease = await holder.acquire('a');
-    const controller = new AbortController();
-    const first = locks.acquire('a', { signal: controller.signal });
-    const second = locks.acquire('a');
-    await pass(20);
-    // The wake-up finds the first on its way out.
-    store.beforeAcquire = () => {
-      controller.abort();
-    };
-    await lease.release();
-    await expect(first).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
-    // Well before the 30 s after which it would try anyway: the test's own time limit is as long.
-    const began = performance.now();
-    await second;
-    expect(performance.now() - began).toBeLessThan(5_000);
-  });
 });
 
 describe('a caller that has just been granted the lock', () => {
-  it('does not wait again after the abort of its signal where that hold was taken away', async () => {
-    const locks = open();
-    const lease = await locks.acquire('a');
-    const controller = new AbortController();
-    const waiting = locks.acquire('a', { waitTime: Infinity, signal: controller.signal });
-    await pass(5);
-    const answered = deferred();
-    store.forceRelease = () => answered.promise.then(() => true);
-    const forcing = locks.forceRelease('a');
-    const refused = expect(waiting).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
-    await MemoryLockStore.prototype.forceRelease.call(store, 'a');
-    answered.resolve();
-    await Promise.resolve();
-    void lease.release();
-    controller.abort();
-    await refused;
-    await forcing;
-    await pass(20);
-    // Else a hold without a caller would be renewed for ever.
-    expect(await store.inspect('a')).toBeNull();
-  });
-
   it('is refused where the service closes at that moment, and its callback does not run', async () => {
     const locks = open();
     const lease = await locks.acquire('a');
@@ -319,45 +202,7 @@ describe('a caller that has just been granted the lock', () => {
   });
 });
 
-it('keeps its wake-up through the release of a lease that the store had forgotten', async () => {
-  const [locks, others] = [open(), open()];
-  const forgotten = await locks.acquire('a');
-  await others.forceRelease('a');
-  // It comes by another way than the line, and takes the place of the one that is forgotten.
-  const group = locks.getMultiLock([locks.getLock('a'), locks.getLock('b')]);
-  let waiting: Promise<Lease> | undefined;
-  await group.using({ minHoldTime: 20_000 }, async () => {
-    waiting = locks.runInScope(() => locks.acquire('a', { leaseTime: 60_000, waitTime: 60_000 }));
-    await pass(5);
-  });
-  await pass(20);
-  // While an answer "busy" is on its way, the lock is released: the line must not pass on that answer.
-  const reply = deferred();
-  store.afterAcquire = () => reply.promise;
-  const asking = locks.tryAcquire('a');
-  await pass(5);
-  await others.forceRelease('a');
-  await pass(5);
-  await forgotten.release();
-  reply.resolve();
-  store.afterAcquire = () => undefined;
-  const began = performance.now();
-  await asking;
-  expect((await waiting)?.held).toBe(true);
-  expect(performance.now() - began).toBeLessThan(5_000);
-});
-
 describe('an answer that the store did not give in time', () => {
-  it('is no acquisition when it comes after its own deadline', async () => {
-    const locks = open();
-    store.afterAcquire = () => pass(80);
-    await expect(locks.acquire('a', { leaseTime: 50, waitTime: 0 })).rejects.toMatchObject({
-      code: 'LOCK_UNAVAILABLE',
-    });
-    expect(locks.leases()).toEqual([]);
-    expect(store.calls.release).toBe(1);
-  });
-
   it('is asked for again by the same owner where it may stand in a queue, whose release is insisted on', async () => {
     const locks = open();
     let first = true;
@@ -454,42 +299,6 @@ describe('tryAcquire', () => {
     expect(await late).toMatchObject({ held: true });
   });
 
-  it('is answered where another hold of this process takes the place of the one that is asked about', async () => {
-    const locks = open();
-    await locks.acquire('a');
-    await open().forceRelease('a');
-    const answer = deferred();
-    store.onRenew = () => answer.promise;
-    const asking = locks.tryAcquire('a');
-    await until(() => store.calls.renew > 0);
-    store.onRenew = () => undefined;
-    expect(await locks.tryAcquire(['a', 'b'])).toMatchObject({ held: true });
-    answer.resolve();
-    expect(await Promise.race([asking, pass(1_000, 'no answer')])).toBeNull();
-  });
-
-  it('waits for no message that names a later moment to the waiter before it', async () => {
-    const [holder, locks] = [open(), open()];
-    let tell: (message: QueueMessage) => void = () => undefined;
-    const subscribe = store.subscribeToQueue.bind(store);
-    store.subscribeToQueue = (client, onMessage) => subscribe(client, (tell = onMessage));
-    await holder.acquire('a');
-    locks.acquire('a').catch(() => undefined);
-    const queue = async () => (await store.inspect('a'))?.queue ?? [];
-    await until(async () => (await queue()).length === 1);
-    const [{ owner } = { owner: '' }] = await queue();
-    const reply = deferred();
-    store.calls.acquire = 0;
-    store.afterAcquire = () => reply.promise;
-    locks.tryAcquire('a').catch(() => undefined);
-    await until(() => store.calls.acquire === 1);
-    const asking = locks.tryAcquire('a');
-    tell({ type: 'next', owner, within: 20_000 });
-    store.afterAcquire = () => undefined;
-    reply.resolve();
-    expect(await Promise.race([asking, pass(400, 'no answer')])).toBeNull();
-  });
-
   it('waits for no subscription of the waiter before it', async () => {
     const [holder, locks] = [open(), open()];
     await holder.acquire('a');
@@ -498,21 +307,6 @@ describe('tryAcquire', () => {
     await until(() => store.calls.acquire === 2);
     await pass(10);
     expect(await Promise.race([locks.tryAcquire('a'), pass(400, 'no answer')])).toBeNull();
-  });
-
-  it('asks no more than that when a lease from before, which the store had forgotten, has ended', async () => {
-    const locks = open();
-    const forgotten = await locks.acquire('a');
-    await open().forceRelease('a');
-    const both = await locks.acquire(['a', 'b']);
-    // The store would not have granted it while the other still held.
-    expect(forgotten.held).toBe(false);
-    expect(forgotten.signal.reason).toMatchObject({ reason: 'taken' });
-    await forgotten.release();
-    store.calls.acquire = 0;
-    expect(await locks.tryAcquire('a')).toBeNull();
-    expect(store.calls.acquire).toBe(0);
-    expect(both.held).toBe(true);
   });
 });
 
@@ -528,14 +322,6 @@ describe('a hold that only this process believes in', () => {
     await open().forceRelease('a');
     expect(await locks.tryAcquire('a')).toMatchObject({ held: true });
     expect(believed.signal.reason).toMatchObject({ reason: 'deleted' });
-  });
-
-  it.each(KINDS)('keeps no other caller out: one whose wait time is over (%s)', async (_, options) => {
-    const locks = open();
-    const believed = await locks.acquire('a', options);
-    await open().forceRelease('a');
-    expect(await locks.acquire('a', { waitTime: 30 })).toMatchObject({ held: true });
-    expect(believed.held).toBe(false);
   });
 
   it.each(KINDS)('ends with the message of a release (%s)', async (_, options) => {
@@ -632,17 +418,4 @@ it('refuses the waiters and new callers at shutdown', async () => {
     cause: { code: 'LOCK_CLOSED' },
   });
   expect(await open().inspect('a')).toBeNull();
-});
-
-it('refuses the waiters and new callers while it closes, also without a shutdown before', async () => {
-  const locks = open();
-  const reply = deferred();
-  store.onRelease = () => reply.promise;
-  await locks.acquire('a');
-  const waiting = locks.acquire('a');
-  const closing = locks.onApplicationShutdown();
-  await expect(locks.acquire('b', { waitTime: 0 })).rejects.toMatchObject({ code: 'LOCK_CLOSED' });
-  await expect(waiting).rejects.toMatchObject({ code: 'LOCK_CLOSED' });
-  reply.resolve();
-  await closing;
 });

@@ -1,8 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { type LockEvent, type LockModuleOptions, LockService, MemoryLockStore } from '../../lib/index.js';
-import { runProgram } from '../scenarios/program.js';
-import { first } from '../support/tier.js';
 
 let services: LockService[];
 let locks: LockService;
@@ -176,29 +174,6 @@ it('is bounded: it says once that it is full, and has room again when a service 
 });
 
 describe('a lock under another one', () => {
-  const ERRORS: [string, string][] = [
-    ['frozen', 'Object.freeze(Error)'],
-    ['described by other code', "Error.prepareStackTrace = () => 'other'"],
-    ['guarded', "Object.defineProperty(Error, 'prepareStackTrace', { get() {} })"],
-    ['limited', "Object.defineProperty(Error, 'stackTraceLimit', { value: 5 })"],
-  ];
-
-  it.each(first(2, ERRORS))('is acquired and told of in a process whose Error is %s', async (_, change) => {
-    const output = await runProgram(`
-      ${change};
-      const before = JSON.stringify(Object.getOwnPropertyDescriptors(Error));
-      const locks = new LockService({ store: 'memory' });
-      locks.events$.subscribe(({ type }) => type === 'lock-order' && console.log(type));
-      await locks.using('a', () => locks.using('b', () => {}));
-      await locks.using('b', () => locks.using('a', () => console.log('acquired')));
-      console.log(before === JSON.stringify(Object.getOwnPropertyDescriptors(Error)));
-      await locks.close();`);
-    const lines = output
-      .split('\n')
-      .filter((line) => ['lock-order', 'acquired', 'true', 'false'].includes(line));
-    expect(lines).toEqual(['lock-order', 'acquired', 'true']);
-  });
-
   it('has no label in common with another one by which work runs once in a period', async () => {
     const once = (name: string, work: () => Promise<unknown>) => locks.once(name, { period: 20 }, work);
     await once('bills', () => once('letters', () => Promise.resolve()));

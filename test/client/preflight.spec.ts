@@ -2,7 +2,6 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { Preflight } from '../../lib/client/preflight.js';
 import { LockService, MemoryLockStore, type StoreWarning } from '../../lib/index.js';
 import type { StoreHealth } from '../../lib/store/index.js';
-import { deferred } from '../doubles/deferred.js';
 
 const warning = (code: string, node = 'a'): StoreWarning => ({ code, node, message: `${code} of ${node}` });
 const health = (...warnings: StoreWarning[]): StoreHealth => ({ status: 'up', nodes: [], warnings });
@@ -48,28 +47,6 @@ describe('Preflight', () => {
     store.answer = () => Promise.resolve(health(warning('x'), warning('z')));
     expect((await preflight.report()).warnings).toHaveLength(2);
     expect(told.slice(3)).toEqual(['z of a']);
-  });
-
-  it('looks once more at nodes that have connected while it looked, however many', async () => {
-    const gates = [deferred(), deferred()];
-    store.answer = async () => {
-      const look = store.asked;
-      await gates[look - 1]?.promise;
-      return health(warning(`look ${String(look)}`));
-    };
-    for (let n = 0; n < 5; n++) preflight.look();
-    await jest.advanceTimersByTimeAsync(0);
-    expect(store.asked).toBe(1);
-    gates[0]?.resolve();
-    await jest.advanceTimersByTimeAsync(0);
-    expect(store.asked).toBe(2);
-    gates[1]?.resolve();
-    await jest.advanceTimersByTimeAsync(10_000);
-    expect(store.asked).toBe(2);
-    expect(told).toEqual(['look 1 of a', 'look 2 of a']);
-    preflight.look();
-    await jest.advanceTimersByTimeAsync(0);
-    expect(store.asked).toBe(3);
   });
 
   it.each<[string, () => Promise<StoreHealth>]>([

@@ -1,40 +1,11 @@
 import { expect, it } from '@jest/globals';
 import { LockService, LockUnavailableError } from '../../lib/index.js';
 import type { ConnectionChange } from '../../lib/store/index.js';
-import { CLAIM, type QueueMessage } from '../../lib/store/queue-messages.js';
 import { deferred } from '../doubles/deferred.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
 import { pass, until, useVirtualTime } from '../support/virtual-time.js';
 
 useVirtualTime();
-
-it('a subscription that has been given up is not trusted again, even if messages come through where it was', async () => {
-  const store = new ScriptedStore();
-  const [holder, waiter] = [new LockService({ store }), new LockService({ store })];
-  const listen = store.subscribeToQueue.bind(store);
-  let connected = true;
-  store.subscribeToQueue = async (client, onMessage) => {
-    if (!connected) throw new LockUnavailableError(undefined, { effect: 'refused' });
-    const { close } = await listen(client, onMessage);
-    return {
-      get active() {
-        return connected;
-      },
-      close,
-    };
-  };
-  const tryFor = (waitTime: number) => waiter.getFairLock('a').acquire({ waitTime });
-
-  const lease = await holder.getFairLock('a').acquire();
-  await expect(tryFor(20)).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
-  connected = false;
-  await expect(tryFor(20)).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
-  connected = true;
-  const waiting = tryFor(10_000);
-  setTimeout(() => void lease.release(), 20);
-  expect((await waiting).held).toBe(true);
-  for (const service of [waiter, holder]) await service.onApplicationShutdown();
-});
 
 it('a wait that is shorter than what has to be opened for it ends with the answer of the store', async () => {
   const store = new ScriptedStore();
@@ -99,86 +70,6 @@ it('a waiter that has left while the store was out of reach says so as soon as t
   expect((await store.inspect('a'))?.queue).toHaveLength(0);
   await lease.release();
   await service.onApplicationShutdown();
-});
-
-/** Loses the messages about grants. Returns a function that sends the client a message. */
-function loseGrants(store: ScriptedStore): (message: QueueMessage) => void {
-  const listen = store.subscribeToQueue.bind(store);
-  let hear: (message: QueueMessage) => void = () => undefined;
-  store.subscribeToQueue = (client, onMessage) => {
-    hear = onMessage;
-    return listen(client, (message) => {
-      if (message.type !== 'granted') onMessage(message);
-    });
-  };
-  return (message) => {
-    hear(message);
-  };
-}
-
-it('a look whose answer comes when only claims are granted counts as sent before: the next one finds a lost grant', async () => {
-  for (let tries = 10; ; tries--) {
-    const store = new ScriptedStore();
-    const service = new LockService({ store });
-    const hear = loseGrants(store);
-    const holder = await service.getFairLock('a').acquire();
-    const waiting = service.getFairLock('a').acquire({ waitTime: Infinity });
-    await until(async () => (await store.inspect('a'))?.queue.length === 1);
-    // Its look reaches the store while it is busy, and is answered much later.
-    let answer: () => void = () => undefined;
-    store.afterAcquire = () => new Promise((resolve) => (answer = resolve));
-    const asked = store.calls.acquire;
-    hear({ type: 'missed' });
-    await until(() => store.calls.acquire > asked);
-    store.afterAcquire = () => undefined;
-    await holder.release();
-    const left = (await store.inspect('a'))?.holders[0]?.remainingTime ?? 0;
-    // This machine was too busy for a whole lease.
-    if (left <= CLAIM && tries > 0) {
-      answer();
-      await service.onApplicationShutdown();
-      await waiting.catch(() => undefined);
-      continue;
-    }
-    await pass(CLAIM + 100);
-    answer();
-    const found = await Promise.race([waiting, pass(10_000, undefined)]);
-    expect(found?.held).toBe(true);
-    await found?.release();
-    await service.onApplicationShutdown();
-    break;
-  }
-});
-
-it('a message that overtakes the first answer does not put off the look for a lost grant', async () => {
-  const store = new ScriptedStore();
-  const service = new LockService({ store });
-  const hear = loseGrants(store);
-  const holder = await service.getFairLock('a').acquire();
-  const answered = deferred();
-  store.afterAcquire = () => answered.promise;
-  const waiting = service.getFairLock('a').acquire({ waitTime: Infinity });
-  await until(async () => (await store.inspect('a'))?.queue.length === 1);
-  const [entry] = (await store.inspect('a'))?.queue ?? [];
-  hear({ type: 'next', owner: entry!.owner, within: 20_000 });
-  store.afterAcquire = () => undefined;
-  answered.resolve();
-  await pass(1);
-  await holder.release();
-  const found = await Promise.race([waiting, pass(10_000, undefined)]);
-  expect(found?.held).toBe(true);
-  await found?.release();
-  await service.onApplicationShutdown();
-});
-
-it('a subscription that is slower than the wait for an answer keeps no caller from a free lock', async () => {
-  const store = new ScriptedStore();
-  store.subscribeToQueue = () => new Promise(() => undefined);
-  const locks = new LockService({ store });
-  const lease = await locks.getFairLock('a').acquire({ waitTime: 1 });
-  expect(lease.held).toBe(true);
-  await lease.release();
-  await locks.onApplicationShutdown();
 });
 
 it('a grant that is told after a later one is none', async () => {

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
-import { type LockEvent, type Lease, LockService, MemoryLockStore } from '../../lib/index.js';
-import type { AskRequest } from '../../lib/store/index.js';
+import { type LockEvent, LockService } from '../../lib/index.js';
 import { deferred } from '../doubles/deferred.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
 
@@ -41,23 +40,6 @@ it('a holder of the first second is not reached, and is not counted', async () =
   expect(await asker.requestRelease('a')).toBe(1);
   await pass(0);
   expect(lease.releaseRequested.aborted).toBe(true);
-});
-
-it('a request that comes several times is told of once', async () => {
-  await listening();
-  const lease = await locks.acquire('a');
-  const { requestRelease } = store;
-  store.requestRelease = async (request: AskRequest) => {
-    await requestRelease.call(store, request);
-    return await requestRelease.call(store, request);
-  };
-  expect(await asker.requestRelease('a')).toBe(1);
-  await pass(0);
-  expect(requests()).toHaveLength(1);
-  await asker.requestRelease('a');
-  await pass(0);
-  expect(requests()).toHaveLength(2);
-  expect(lease.held).toBe(true);
 });
 
 it('a request that overtakes the reply that grants the lock is told of as its holder begins', async () => {
@@ -109,46 +91,6 @@ it('many readers of one process are told each, on one line of the log', async ()
   Logger.overrideLogger(false);
 });
 
-it('a leader goes on, and the service has the event', async () => {
-  const signals: AbortSignal[] = [];
-  const election = locks.getElection('leader');
-  const stop = new AbortController();
-  const run = election.run(
-    async ({ signal }) => {
-      signals.push(signal);
-      await new Promise((resolve) => {
-        signal.addEventListener('abort', resolve);
-      });
-    },
-    { signal: stop.signal },
-  );
-  await pass(1_001);
-  expect(await asker.requestRelease('leader', { reason: 'deploy' })).toBe(1);
-  await pass(0);
-  expect(requests()).toMatchObject([{ name: 'leader', by: 'console', reason: 'deploy' }]);
-  expect([election.isLeader(), signals.map(({ aborted }) => aborted)]).toEqual([true, [false]]);
-  stop.abort();
-  await pass(0);
-  await run;
-});
-
-it('a store of your own that cannot ask leaves the holders of other services out', async () => {
-  const plain = new Proxy(new MemoryLockStore(), {
-    get: (target, member) => {
-      if (member === 'requestRelease') return undefined;
-      const value: unknown = Reflect.get(target, member);
-      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
-    },
-  });
-  const [one, two] = [new LockService({ store: plain }), new LockService({ store: plain })];
-  const leases: Lease[] = [];
-  for (const service of [one, two]) leases.push(await service.getReadWriteLock('a').read.acquire());
-  await pass(1_001);
-  expect(await one.requestRelease('a')).toBe(1);
-  expect(leases.map(({ releaseRequested }) => releaseRequested.aborted)).toEqual([true, false]);
-  await Promise.all([one.close(), two.close()]);
-});
-
 it.each([
   ['an empty reason', { reason: '' }, /"reason"|reason: must be a text of 1 to 1000 characters/],
   ['a reason of spaces', { reason: ' \n' }, /not only spaces/],
@@ -172,19 +114,4 @@ it.each([
   await expect(locks.getMultiLock([locks.getLock('a')]).forceRelease(given)).rejects.toMatchObject(refused);
   expect([lease.held, requests()]).toEqual([true, []]);
   expect(await locks.requestRelease('a', { reason: 'x'.repeat(1_000) })).toBe(1);
-});
-
-it('the requests for holds that never begin are forgotten, the oldest first', async () => {
-  await listening();
-  const owner = (await locks.acquire('first')).owner;
-  const count = Number(owner.slice(owner.lastIndexOf(':') + 1));
-  const next = (n: number) => owner.replace(/\d+$/, String(count + n));
-  const owners = Array.from({ length: 1_001 }, (_, n) => next(n + 1));
-  const request = { id: 'early', name: 'a', by: 'console', reason: undefined };
-  for (const early of owners) await store.requestRelease({ ...request, owner: early });
-  await pass(0);
-  const [forgotten, told] = [await locks.acquire('a'), await locks.acquire('b')];
-  expect([forgotten.owner, told.owner]).toEqual(owners.slice(0, 2));
-  await pass(0);
-  expect([forgotten, told].map(({ releaseRequested }) => releaseRequested.aborted)).toEqual([false, true]);
 });

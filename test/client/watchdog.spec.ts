@@ -135,41 +135,6 @@ describe('the watchdog', () => {
     expect((lease.signal.reason as LockLostError).reason).toBe('expired');
   });
 
-  it('looks at 1,000 fixed leases together', async () => {
-    await Promise.all(
-      Array.from({ length: 1_000 }, (_, n) => locks.acquire(`a${String(n)}`, { leaseTime: 30_000 })),
-    );
-    await jest.advanceTimersByTimeAsync(29_000);
-    expect(store.calls.renew).toBe(2);
-  });
-
-  it('does not look at a fixed lease that is over soon', async () => {
-    await locks.acquire('a', { leaseTime: 250 });
-    const quick = await locks.acquire('b', { leaseTime: 25_000 });
-    await jest.advanceTimersByTimeAsync(8_000);
-    await quick.release();
-    await jest.advanceTimersByTimeAsync(30_000);
-    expect(store.calls.renew).toBe(0);
-  });
-
-  it('looks at a fixed lease that was extended, in rounds as long as what it has now', async () => {
-    const lease = await locks.acquire('a', { leaseTime: 200 });
-    await lease.extend(30_000);
-    store.calls.renew = 0;
-    await jest.advanceTimersByTimeAsync(29_000);
-    expect(store.calls.renew).toBe(2);
-    expect(lease.held).toBe(true);
-  });
-
-  it('looks at a fixed lease in shorter rounds again when a longer one in it has ended', async () => {
-    await locks.using('a', { leaseTime: 30_000 }, async () => {
-      await locks.using('a', { leaseTime: 3_600_000 }, () => undefined);
-      expect(store.calls.renew).toBe(1);
-      await jest.advanceTimersByTimeAsync(29_000);
-      expect(store.calls.renew).toBe(3);
-    });
-  });
-
   it('takes a look that gets no answer for nothing: no news, and the lease ends as it would have', async () => {
     store.onRenew = unreachable;
     const lease = await locks.acquire('a', { leaseTime: 24_000 });
@@ -207,14 +172,6 @@ describe('the watchdog', () => {
     const { renew } = store.calls;
     await jest.advanceTimersByTimeAsync(60_000);
     expect(store.calls.renew).toBe(renew);
-  });
-
-  it('announces it in time when the store answers nothing at all', async () => {
-    store.onRenew = () => new Promise(() => undefined);
-    const lease = await locks.acquire('a');
-    const { signal } = lease;
-    await jest.advanceTimersByTimeAsync(29_700);
-    expect(signal.aborted).toBe(true);
   });
 
   it('does not take a renewal that was answered after the deadline for a lease, and frees the lock', async () => {

@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { DeadlockStep, LockEvent, LockService } from '../../../lib/index.js';
 import { roleOf } from '../../support/keys.js';
-import { times } from '../../support/tier.js';
 import { inWorld, type Stage, type WorldProcess } from '../../world/index.js';
 
 interface Asked {
@@ -115,25 +114,6 @@ describe('processes that wait for each other', () => {
       expect(reasons[5]).toBeUndefined();
       expect([reasons[4], reasons[6]].filter((reason) => reason === 'deadlock')).toHaveLength(1);
       expect(reasons.filter((reason) => reason === undefined)).toHaveLength(5);
-    }));
-
-  it('beside many callers that only wait long', () =>
-    inWorld(3, async (stage) => {
-      const [one, two] = start(stage, 2) as [WorldProcess, WorldProcess];
-      const MANY = times(16, 40);
-      const many = [];
-      for (let n = 0; n < MANY; n++) {
-        const hot = `hot:${String(n)}`;
-        await occupy(one, hot);
-        many.push(nest(stage, n % 2 === 0 ? one : two, { name: `own:${String(n)}` }, { name: hot }, 0));
-      }
-      const outcomes = await Promise.all([
-        nest(stage, one, { name: 'a' }, { name: 'b' }, 300),
-        nest(stage, two, { name: 'b' }, { name: 'a' }, 350),
-      ]);
-      expect(outcomes.filter(({ reason }) => reason === 'deadlock')).toHaveLength(1);
-      for (let n = 0; n < MANY; n++) await one.locks.forceRelease(`hot:${String(n)}`);
-      expect((await Promise.all(many)).filter(({ reason }) => reason !== undefined)).toEqual([]);
     }));
 
   it('is told and not ended where a process only reports, and nothing is written of short waits or of waits alone', () =>
