@@ -7,7 +7,6 @@ import libsql from 'libsql';
 import ts from 'typescript';
 import { COMMANDS } from '../../lib/cli/commands.js';
 import { COMMAND_HELP, HELP } from '../../lib/cli/help.js';
-import { lockTable } from '../../lib/cli/output/lock-table.js';
 import { fit, widthOf } from '../../lib/cli/output/text.js';
 import { FencingTable } from '../../lib/fencing/index.js';
 import { call, PROGRAM, run } from './command-line.js';
@@ -84,29 +83,6 @@ describe('The command line', () => {
       ])
         expect(await call(args)).toEqual({ code: 0, stdout: `${text}\n`, stderr: '' });
     });
-  });
-});
-
-describe('A table of locks', () => {
-  const NAMES = Array.from({ length: 140_000 }, (_, n) => `order:${String(n)}`);
-
-  it('has room for more rows than a function takes arguments', () => {
-    const locks = NAMES.map((name) => ({ name, kind: 'lock' as const, holders: [], waiting: 1 }));
-    const lines = lockTable(
-      locks.map((lock) => ({ ...lock, longestWait: null })),
-      80,
-    );
-    expect(lines).toHaveLength(NAMES.length + 1);
-    expect(lines.at(-1)).toMatch(/^order:139999 +lock +–/);
-  });
-
-  it('has room for more holders of one lock than a function takes arguments', () => {
-    const holders = NAMES.map((label, n) => ({ label, since: 5_000 + n, remaining: 1_000, fencingToken: n }));
-    const [, line] = lockTable(
-      [{ name: 'stock', kind: 'read-write', holders, waiting: 0, longestWait: null }],
-      80,
-    );
-    expect(line).toMatch(/^stock +read-write +order:0 \+139999 +2m 24s +1\.0s +0 +–$/);
   });
 });
 

@@ -116,40 +116,6 @@ describe('No time that the options admit overflows anything', () => {
     });
   });
 
-  it('a semaphore of as many permits as there are numbers', async () => {
-    const locks = environment.service({ connection: server.url });
-    const pool = locks.getSemaphore('pool', Number.MAX_SAFE_INTEGER);
-    const leases = [await pool.acquire(), await pool.acquire()];
-    await expect(locks.getSemaphore('pool', 2).acquire()).rejects.toMatchObject({
-      code: 'LOCK_KIND_MISMATCH',
-    });
-    await Promise.all(leases.map((lease) => lease.release()));
-  });
-
-  it.each([
-    ['connectTimeout', { port: 1, connectTimeout: 2 ** 31 }],
-    ['commandTimeout', { port: 1, commandTimeout: Infinity }],
-    ['keepAlive', { port: 1, keepAlive: NaN }],
-    ['options.slotsRefreshTimeout', { cluster: [{ port: 1 }], options: { slotsRefreshTimeout: 1e10 } }],
-    ['options.retryDelayOnFailover', { cluster: [{ port: 1 }], options: { retryDelayOnFailover: 1e10 } }],
-    [
-      'options.redisOptions.connectTimeout',
-      { cluster: [{ port: 1 }], options: { redisOptions: { connectTimeout: 1e10 } } },
-    ],
-  ])('%s of ioredis is refused at boot where it overflows', (option, connection) => {
-    expect(() => new LockService({ connection })).toThrow(
-      expect.objectContaining({ code: 'LOCK_CONFIG', option: `connection.${option}` }),
-    );
-  });
-
-  it.each([
-    ['leaseTime', { leaseTime: Infinity }],
-    ['localHandoff', { localHandoff: 1_000 }],
-  ])('%s of the module is refused at boot beyond its bound', (option, options) => {
-    const refused = () => new LockService({ connection: server.url, ...options });
-    expect(refused).toThrow(expect.objectContaining({ code: 'LOCK_CONFIG', option }));
-  });
-
   it('a ticket for a year is good', async () => {
     const locks = environment.service({ connection: server.url });
     const lease = await locks.acquire('travels', { leaseTime: YEAR, renew: true, minHoldTime: YEAR });

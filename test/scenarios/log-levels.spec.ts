@@ -20,7 +20,7 @@ describe('A loss is logged once', () => {
 
   beforeEach(() => {
     Logger.overrideLogger(logger);
-    locks = environment.service({ connection: server.url, leaseTime: 900, label: 'console' });
+    locks = environment.service({ connection: server.url, label: 'console' });
     events = [];
     locks.events$.subscribe((event) => events.push(event));
   });
@@ -74,7 +74,7 @@ describe('A loss is logged once', () => {
   });
 
   it('as an error, where a lease that is renewed runs out', async () => {
-    const lease = await locks.acquire('stopped');
+    const lease = await locks.acquire('stopped', { leaseTime: 900, renew: true });
     blockFor(1_000);
     expect(lease.held).toBe(false);
     await sleep(0);

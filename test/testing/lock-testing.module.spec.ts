@@ -9,7 +9,6 @@ import {
   type Lease,
   type Lock,
   LockConfigError,
-  LockKindMismatchError,
   LockLostError,
   LockService,
   LockTimeoutError,
@@ -146,16 +145,6 @@ describe('makeLockBusy', () => {
     expect(await locks.inspect('a')).toBeNull();
   });
 
-  it('takes no member of a multi-lock of which another one is refused', async () => {
-    const locks = (await boot()).get(LockService);
-    const plain = await locks.acquire('b');
-    const multiLock = locks.getMultiLock([locks.getLock('a'), locks.getFairLock('b')]);
-    await expect(makeLockBusy(multiLock)).rejects.toBeInstanceOf(LockKindMismatchError);
-    expect(await locks.inspect('a')).toBeNull();
-    await plain.release();
-    await (await makeLockBusy(multiLock)).release();
-  });
-
   it('takes all permits of the semaphores in a multi-lock', async () => {
     const locks = (await boot()).get(LockService);
     const semaphore = locks.getSemaphore('a', 3);
@@ -184,14 +173,6 @@ describe('makeLockBusy', () => {
     await expect(makeLockBusy(lockOf(locks))).rejects.toThrow(/held already/);
     await busy.release();
     expect(await locks.inspect('a')).toBeNull();
-  });
-
-  it('takes all permits of a semaphore of another copy of the package', async () => {
-    const semaphore = (await boot()).get(LockService).getSemaphore('a', 2);
-    const other = new Proxy(semaphore, { getPrototypeOf: () => Object.prototype });
-    const busy = await makeLockBusy(other);
-    expect(await semaphore.tryAcquire()).toBeNull();
-    await busy.release();
   });
 });
 
@@ -293,26 +274,4 @@ describe('under fake timers', () => {
       expect((await other).held).toBe(true);
     },
   );
-});
-
-it('takes the timers of a browser, as jsdom has them', async () => {
-  const module = await Test.createTestingModule({ imports: [LockTestingModule.forRoot()] }).compile();
-  const real = globalThis.setTimeout;
-  const timers = new Map<number, NodeJS.Timeout>();
-  const numbered = (callback: () => void, delay: number) => {
-    timers.set(timers.size + 1, real(callback, delay));
-    return timers.size;
-  };
-  globalThis.setTimeout = numbered as unknown as typeof setTimeout;
-  try {
-    const locks = module.get(LockService);
-    const busy = await makeLockBusy(locks.getLock('a'));
-    await expect(locks.acquire('a', { waitTime: 20 })).rejects.toThrow(LockTimeoutError);
-    expect((await locks.health()).status).toBe('up');
-    await busy.release();
-  } finally {
-    globalThis.setTimeout = real;
-    for (const timer of timers.values()) clearTimeout(timer);
-    await module.close();
-  }
 });

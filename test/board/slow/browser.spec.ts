@@ -7,10 +7,9 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createRequire } from 'node:module';
-import type { BoardState } from '../../../lib/board/feed/wire.js';
 import { LockService } from '../../../lib/index.js';
 import { deferred } from '../../doubles/deferred.js';
-import { feedOf, startBoard, type BoardAppOptions } from '../../nest/board/board-app.js';
+import { startBoard, type BoardAppOptions } from '../../nest/board/board-app.js';
 import { until } from '../../scenarios/until.js';
 import type { RedisServer } from '../../support/redis-server.js';
 import { TcpProxy } from '../../support/tcp-proxy.js';
@@ -175,87 +174,6 @@ const title = hasChromium ? 'the board in Chromium' : 'the board in Chromium (sk
     expect(problems).toEqual([]);
   });
 
-  it.concurrent('is no viewer in a tab that is opened hidden, or hidden for some seconds', async () => {
-    const { app, url } = await start();
-    const feed = feedOf(app);
-    const { page, problems } = await open({ url, before: beHidden });
-    await page.locator('#live').waitFor();
-    const asked: string[] = [];
-    page.on('request', (request) => asked.push(new URL(request.url()).pathname));
-    await page.evaluate(`dispatchEvent(new Event('online'))`);
-    // A request for events would have been sent before this one.
-    await page.evaluate(`fetch('locks/state').then((answer) => answer.text())`);
-    expect(asked).toEqual(['/locks/state']);
-    expect(feed.watched).toBe(0);
-    await page.evaluate(`
-      Object.defineProperty(document, 'hidden', { value: false, configurable: true });
-      document.dispatchEvent(new Event('visibilitychange'));
-    `);
-    await until(() => feed.watched === 1);
-    await live(page);
-    await page.clock.install();
-    await page.evaluate(beHidden);
-    await page.evaluate(`document.dispatchEvent(new Event('visibilitychange'))`);
-    await page.clock.runFor(6_000);
-    await until(() => feed.watched === 0);
-    expect(problems).toEqual([]);
-  });
-
-  it.concurrent('shows the first screen until events come, and then what they tell', async () => {
-    const { url, locks } = await start();
-    await locks.acquire('order:7');
-    const { page, problems } = await open({ url });
-    await live(page);
-    const held: (() => void)[] = [];
-    await page.route('**/events*', (route) => void held.push(() => void route.continue()));
-    await page.reload();
-    await until(() => held.length > 0);
-    expect(await row(page, 'order:7').count()).toBe(1);
-    expect(await text(page, '#live')).toContain('Connecting');
-    await page.getByRole('searchbox').fill('nothing like it');
-    await row(page, 'order:7').waitFor({ state: 'detached' });
-    await page.getByRole('searchbox').fill('order');
-    await row(page, 'order:7').getByRole('link', { name: 'order:7' }).click();
-    await page.locator('#detail', { hasText: 'order:7' }).waitFor();
-    await page.unroute('**/events*');
-    await page.reload();
-    await live(page);
-    expect(await page.locator('.lock').count()).toBe(1);
-    expect(problems).toEqual([]);
-  });
-
-  it.concurrent('marks the lock that is open, also where its row comes later', async () => {
-    const { url, locks } = await start();
-    const lease = await locks.acquire('order:7');
-    const { page, problems } = await open({ url: `${url}?lock=order:7` });
-    await page.locator('.lock.is-open', { hasText: 'order:7' }).waitFor();
-    await lease.release();
-    await page.locator('.lock').waitFor({ state: 'detached' });
-    await locks.acquire('order:7');
-    await page.locator('.lock.is-open', { hasText: 'order:7' }).waitFor();
-    await live(page);
-    await page.keyboard.press('Escape');
-    expect(await page.locator('.lock.is-open').count()).toBe(0);
-    expect(problems).toEqual([]);
-  });
-
-  it.concurrent('says why the lock that is open is not told, until it is', async () => {
-    const { url, locks } = await start();
-    await locks.acquire('order:7');
-    const { page } = await open({ url });
-    await live(page);
-    await page.route('**/lock?*', (route) => route.fulfill({ status: 429, body: 'Too many' }));
-    await openLock(page, 'order:7');
-    const told = page.locator('#detail').getByRole('status');
-    await told.getByText('The lock cannot be read: the answer was 429').waitFor();
-    await page.unroute('**/lock?*');
-    await page.locator('.holders li').waitFor();
-    expect(await told.innerText()).toBe('');
-    await page.goto(`${url}?lock=${'a'.repeat(1_025)}`);
-    await told.getByText('The lock cannot be read: ').waitFor();
-    expect(await told.innerText()).toContain('at most 1024 bytes');
-  });
-
   it.concurrent('says why an action has failed, and acts once it gets through', async () => {
     const { url, locks } = await start({ readOnly: false, guards: [LETS_IN] });
     const lease = await locks.acquire('order:7');
@@ -317,62 +235,6 @@ const title = hasChromium ? 'the board in Chromium' : 'the board in Chromium (sk
     },
   );
 
-  it.concurrent(
-    'only asks for what it was to ask for, whatever the dialog is opened for meanwhile',
-    async () => {
-      const { url, locks } = await start({ readOnly: false, guards: [LETS_IN] });
-      const [asked, other] = [await locks.acquire('order:7'), await locks.acquire('order:8')];
-      const { page } = await open({ url });
-      await live(page);
-      await openLock(page, 'order:7');
-      await page.getByRole('button', { name: 'Ask for it…' }).click();
-      await fillIn(page, 'order:7');
-      const isAsked = deferred();
-      const goesOn = deferred();
-      await page.route('**/ask?*', async (route) => {
-        isAsked.resolve();
-        await goesOn.promise;
-        await route.continue();
-      });
-      await page.getByRole('button', { name: 'Ask its holders' }).click();
-      await isAsked.promise;
-      await page.getByRole('button', { name: 'Cancel' }).click();
-      await openLock(page, 'order:8');
-      await page.getByRole('button', { name: 'Take it away…' }).click();
-      goesOn.resolve();
-      await until(() => asked.releaseRequested.aborted || asked.signal.aborted);
-      expect([asked.signal.aborted, other.signal.aborted]).toEqual([false, false]);
-      await page.waitForResponse((response) => response.url().includes('/lock?'));
-      expect(await page.getByRole('dialog').getByRole('status').textContent()).toBe('');
-      await fillIn(page, 'order:8');
-      await page.getByRole('button', { name: 'Take it away', exact: true }).click();
-      await page.getByText('The lock is taken away.').waitFor();
-      await until(() => other.signal.aborted);
-    },
-  );
-
-  it.concurrent('acts once, also where its fields are changed before the answer', async () => {
-    const { url, locks } = await start({ readOnly: false, guards: [LETS_IN] });
-    await locks.acquire('order:7');
-    const { page } = await open({ url });
-    await live(page);
-    await openLock(page, 'order:7');
-    await page.getByRole('button', { name: 'Take it away…' }).click();
-    await fillIn(page, 'order:7');
-    const goesOn = deferred();
-    await page.route('**/force?*', async (route) => {
-      await goesOn.promise;
-      await route.continue();
-    });
-    const submit = page.getByRole('button', { name: 'Take it away', exact: true });
-    await submit.click();
-    await page.getByText('On its way…').waitFor();
-    await page.getByLabel('Reason').fill('it hangs, once more');
-    expect(await submit.isDisabled()).toBe(true);
-    goesOn.resolve();
-    await page.locator('#detail').getByText('The lock is taken away.').waitFor();
-  });
-
   it.concurrent('says in words what is unusual, and is calm otherwise', async () => {
     const { url, locks, other } = await start({ limit: 100 }, await environment.server());
     const { page, problems } = await open({ url });
@@ -424,42 +286,6 @@ const title = hasChromium ? 'the board in Chromium' : 'the board in Chromium (sk
     await other.forceRelease('x');
     await other.forceRelease('y');
     await Promise.allSettled(both);
-  });
-
-  it.concurrent('shows a caller that starves, and a fixed lease that ends while callers wait', async () => {
-    const own = await environment.server();
-    const { url, locks, other } = await start({}, own);
-    for (const n of [1, 2, 3]) await locks.getFairLock(`seat:${String(n)}`).acquire();
-    await other.getFairLock('seat:7').acquire();
-    const starving = locks.getFairLock('seat:7').acquire();
-    const fixed = await other.acquire('import', { leaseTime: '20s' });
-    const waiting = locks.acquire('import');
-    const { page } = await open({ url });
-    await live(page);
-    await attention(page)
-      .getByText(/^The lease of worker-1 on import is not renewed and ends in \d+ s, and 1 caller waits\./)
-      .waitFor();
-    await page.locator('.lock', { hasText: 'seat:7' }).locator('.count').waitFor();
-    // As grants to others look that do not queue.
-    const client = own.client();
-    const [fence = ''] = await client.keys('*seat:7~ndl:fence*');
-    const [token, ...owner] = ((await client.get(fence)) ?? '').split(' ');
-    const starves = attention(page).getByText(
-      /^A caller starves: it has waited for seat:7 for \d+ s, usually [\d.]+ m?s, and the lock went to others at least \d+ times/,
-    );
-    const passed = async () => {
-      const { locks } = (await (await fetch(`${url}/state`)).json()) as BoardState;
-      return locks.find(({ name }) => name === 'seat:7')?.passed ?? 0;
-    };
-    for (let grants = 1; grants <= 5; grants++) {
-      await client.set(fence, [Number(token) + 1_000 * grants, ...owner].join(' '));
-      await until(async () => (await passed()) >= grants);
-    }
-    await starves.waitFor();
-    await fixed.release();
-    await (await waiting).release();
-    await other.forceRelease('seat:7');
-    await (await starving).release();
   });
 
   it.concurrent('puts locks into groups with their numbers, and shows all of one holder', async () => {
@@ -528,66 +354,6 @@ const title = hasChromium ? 'the board in Chromium' : 'the board in Chromium (sk
     ];
     expect(changes!.x).toBeGreaterThan(rows!.x + rows!.width + 300);
     expect(problems).toEqual([]);
-  });
-
-  it.concurrent(
-    'tells at a glance a fixed lease from a renewed one, an election, and the zone of times',
-    async () => {
-      const { url, locks, other } = await start();
-      await other.acquire('fixed', { leaseTime: '21s' });
-      await locks.acquire('renewed');
-      void locks.getElection('scheduler').run(() => new Promise(() => undefined));
-      const { page, problems } = await open({ url });
-      await live(page);
-      await row(page, 'fixed')
-        .getByText(/^ends in \d+ s$/)
-        .waitFor();
-      expect(await row(page, 'fixed').locator('.bar').count()).toBe(1);
-      await row(page, 'renewed').getByText('renewed', { exact: true }).last().waitFor();
-      expect(await row(page, 'renewed').locator('.bar').count()).toBe(0);
-      await row(page, 'scheduler').getByText('election').waitFor();
-      await page
-        .locator('#changes')
-        .getByText(/^Times in UTC/)
-        .waitFor();
-      await openLock(page, 'fixed');
-      await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
-      const copied = async (name: RegExp) => {
-        await page.locator('#detail').getByRole('button', { name }).click();
-        await page.locator('#detail').getByText('Copied.').waitFor();
-        return await page.evaluate<string>('navigator.clipboard.readText()');
-      };
-      expect(await copied(/Copy the name/)).toBe('fixed');
-      const lock = (await locks.inspect('fixed'))!;
-      await until(async () => (await copied(/Copy the owner/)) === lock.holders[0]?.owner);
-      await until(async () => (await copied(/Copy the token/)) === String(lock.fencingToken));
-      expect(problems).toEqual([]);
-    },
-  );
-
-  it.concurrent('works at an address with a user and a password', async () => {
-    const { url, locks } = await start();
-    await locks.acquire('order:7');
-    const { page, problems } = await open({ url: url.replace('//', '//ada:secret@') });
-    await live(page);
-    await openLock(page, 'order:7');
-    await page.locator('.holders li').waitFor();
-    expect(problems).toEqual([]);
-  });
-
-  it.concurrent('tells a server that refuses the events from one that does not answer', async () => {
-    const { url, locks } = await start();
-    await locks.acquire('order:7');
-    const { page } = await open({ url });
-    await live(page);
-    await page.route('**/events*', (route) => route.fulfill({ status: 401, body: 'Log in' }));
-    await page.reload();
-    await page.getByText('Refused, trying again').waitFor();
-    // The newer one counts. Without any in between, an attempt would get through.
-    await page.route('**/events*', (route) => route.abort());
-    await page.getByText('Connection lost, trying again').waitFor();
-    await page.unroute('**/events*');
-    await live(page);
   });
 
   it.concurrent.each([
@@ -741,42 +507,6 @@ const title = hasChromium ? 'the board in Chromium' : 'the board in Chromium (sk
     await page.locator('.holders li').waitFor();
     expect(problems).toEqual([]);
   });
-
-  it.concurrent('shows what would hide in a name, and takes a name of several lines as typed', async () => {
-    const { url, locks } = await start({ readOnly: false, guards: [LETS_IN] });
-    const turned = await locks.acquire('\u202Elive\u202C');
-    const lease = await locks.acquire('two\nlines  end');
-    const unseen = await locks.acquire('two\u200blines');
-    const { page, problems } = await open({ url });
-    await live(page);
-    const names = await page.locator('.lock .name a').allInnerTexts();
-    const shown = [String.raw`\u202elive\u202c`, String.raw`two\u000alines  end`, String.raw`two\u200blines`];
-    expect(names.sort()).toEqual(shown);
-    for (const name of shown) {
-      await page.getByRole('searchbox').fill(name);
-      await until(async () => (await page.locator('.lock').count()) === 1);
-      expect(await page.locator('.lock .name a').innerText()).toBe(name);
-    }
-    await page.getByRole('searchbox').fill('');
-    await unseen.release();
-    await row(page, 'u200b').waitFor({ state: 'detached' });
-    await openLock(page, 'two');
-    await page.locator('.holders li').waitFor();
-    await page.getByRole('button', { name: 'Take it away…' }).click();
-    const submit = page.getByRole('button', { name: 'Take it away', exact: true });
-    await page.getByLabel('Reason').fill('it hangs');
-    await page.getByLabel('Type the name of the lock').fill('two lines  end');
-    expect(await submit.isDisabled()).toBe(true);
-    for (const typed of ['twolines  end', String.raw`two\u000alines  end`]) {
-      await page.getByLabel('Type the name of the lock').fill(typed);
-      expect(await submit.isDisabled()).toBe(false);
-    }
-    await submit.click();
-    await page.getByText('The lock is taken away.').waitFor();
-    await until(() => lease.signal.aborted);
-    await turned.release();
-    expect(problems).toEqual([]);
-  });
 });
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -790,14 +520,6 @@ async function violations(page: Page): Promise<string[]> {
     };
     const { violations: found } = await axe.run();
     return found.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`));
-  });
-}
-
-/** In the page: as a tab that is opened behind another one. */
-function beHidden(): void {
-  Object.defineProperty((globalThis as unknown as { document: object }).document, 'hidden', {
-    value: true,
-    configurable: true,
   });
 }
 

@@ -23,7 +23,7 @@ afterAll(async () => {
     ]);
     clock!.set(5);
     const nodes = [ahead, ...others].map(({ url }) => url);
-    const { code, stdout } = await call(['doctor', '--json', '--nodes', nodes.join()]);
+    const { code, stdout } = await call(['doctor', '--json', '--timeout', '60s', '--nodes', nodes.join()]);
     const { findings } = JSON.parse(stdout) as {
       findings: { level: string; code: string; message: string }[];
     };

@@ -25,7 +25,7 @@ interface Report {
 }
 
 async function report(...args: string[]): Promise<Report & { code: number | null }> {
-  const { code, stdout } = await call(['doctor', '--json', ...args]);
+  const { code, stdout } = await call(['doctor', '--json', '--timeout', '60s', ...args]);
   return { code, ...(JSON.parse(stdout) as Report) };
 }
 
@@ -34,25 +34,13 @@ const withUser = (name: string) => server.url.replace('//', `//${name}:word@`);
 
 describe('doctor', () => {
   it('finds nothing wrong where nothing is, and leaves nothing behind', async () => {
-    const { code, stdout, stderr } = await call(['doctor', '--url', server.url]);
+    const { code, stdout, stderr } = await call(['doctor', '--url', server.url, '--timeout', '60s']);
     expect([code, stderr]).toEqual([0, '']);
     expect(stdout).toMatch(
       /^nestjs-distributed-lock \S+, Node\.js \S+, ioredis \S+: up\n\n127\.0\.0\.1:\d+\n/,
     );
     expect(stdout.match(/^ {2}(\w+) /gm)).toEqual(Array(9).fill('  ok '));
     expect(await server.client().keys('*')).toEqual([]);
-  });
-
-  it('deletes no key, also none that another program has named as it names its own', async () => {
-    const own = await environment.server();
-    const client = own.client();
-    await client.set('lock:~ndl:doctor', 'kept');
-    await call(['doctor', '--url', own.url]);
-    expect(await client.get('lock:~ndl:doctor')).toBe('kept');
-  });
-
-  it('looks at rights over the older protocol too, where a subscriber may send nothing else', async () => {
-    expect(await report('--url', `${server.url}?protocol=2`)).toMatchObject({ code: 0, status: 'up' });
   });
 
   it('says what it has found as JSON', async () => {
@@ -147,12 +135,6 @@ describe('doctor', () => {
       cure: expect.any(String),
     });
     expect(ofQuorum.findings).toContainEqual(expect.objectContaining({ level: 'ok', code: 'clocks' }));
-  });
-
-  it('looks once at a server that is named several times', async () => {
-    const { stdout } = await call(['doctor', '--nodes', [server.url, server.url, server.url].join()]);
-    expect(stdout.match(/locks of all kinds/g)).toHaveLength(1);
-    expect(stdout.match(/are the same server/g)).toHaveLength(1);
   });
 
   it('tells one line and 69 where no server answers, or none lets it in', async () => {

@@ -1,10 +1,7 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { spawn } from 'node:child_process';
 import type { LockService } from '../../../lib/index.js';
 import type { RedisServer } from '../../support/redis-server.js';
 import { TestEnvironment } from '../../support/test-environment.js';
-import { until } from '../../scenarios/until.js';
-import { guard } from '../../support/guard.js';
 import { PROGRAM } from '../command-line.js';
 import { isKnown, isRunning, pidIn, runCommands, type RunCommands, says } from '../run-commands.js';
 
@@ -54,41 +51,6 @@ onLinux('What has left the group of a command of run', () => {
     await takeAway('stubborn');
     const { code, stdout } = await running.ended;
     expect([code, stdout.match(/term/g)?.length, isRunning(pidIn(stdout, 'left'))]).toEqual([3, 1, false]);
-  });
-
-  it('goes on when the command ends by itself, and gets no signal that is passed on', async () => {
-    const running = shell(
-      'left alone',
-      `setsid sh -c 'trap "echo term" TERM; echo "left $$"; ${LOOP}' >&2 & trap 'exit 3' TERM; ${LOOP}`,
-    );
-    let said = '';
-    running.child.stderr?.on('data', (text: Buffer) => (said += text.toString()));
-    await until(() => said.includes('left'));
-    running.child.kill('SIGTERM');
-    await until(() => running.child.exitCode !== null);
-    const left = pidIn(said, 'left');
-    expect([running.child.exitCode, said.includes('term'), isRunning(left)]).toEqual([3, false, true]);
-    process.kill(left, 'SIGKILL');
-    await running.ended;
-  });
-
-  it('may be any process with its lease in LOCK_RUNS, and is no other one', async () => {
-    const running = shell('marks', `echo "runs $LOCK_RUNS."; trap 'exit 3' TERM; ${LOOP}`);
-    await says(running, '.');
-    const [, owner = ''] = /runs (\S+)\./.exec(running.stdout()) ?? [];
-    expect(owner).toBe((await locks.inspect('marks'))?.holders[0]?.owner);
-    const foreign = [
-      { LOCK_OWNER: owner, NOT_LOCK_RUNS: owner, TEXT: `\nLOCK_RUNS=${owner}` },
-      { LOCK_RUNS: `${owner}0,0${owner}` },
-    ].map((env) => spawn('sleep', ['600'], { env: { PATH: process.env.PATH, ...env }, stdio: 'ignore' }));
-    for (const child of foreign) guard(child);
-    await takeAway('marks');
-    expect((await running.ended).code).toBe(3);
-    expect(foreign.map(({ exitCode, signalCode }) => [exitCode, signalCode])).toEqual([
-      [null, null],
-      [null, null],
-    ]);
-    for (const child of foreign) child.kill('SIGKILL');
   });
 });
 

@@ -1,12 +1,9 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import type { LockService } from '../../../lib/index.js';
-import { guard } from '../../support/guard.js';
 import type { RedisServer } from '../../support/redis-server.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 import { until } from '../../scenarios/until.js';
-import { call, PROGRAM } from '../command-line.js';
+import { call } from '../command-line.js';
 import { isKnown, isRunning, pidIn, runCommands, type RunCommands, says } from '../run-commands.js';
 
 const environment = TestEnvironment.ofAll();
@@ -77,34 +74,6 @@ describe('run, and a lock that is lost or asked for', () => {
       /^nestjs-distributed-lock: The lease on "taken" is lost: .*: the command has to end\n/m,
     );
     expect(isRunning(pidIn(killed.stdout))).toBe(false);
-  });
-
-  scenario('that is taken away where nothing reads stderr: the command ends all the same', async () => {
-    const running = shell('unread', `exec 2>/dev/null; ${STUBBORN}`, '--lease', '9s');
-    running.child.stderr?.destroy();
-    await says(running, 'beat');
-    await isKnown(locks, 'unread');
-    await call(['release', 'unread', '--url', server.url, '--timeout', '60s', '--force', '--yes']);
-    const { code, stdout } = await running.ended;
-    const survived = isRunning(pidIn(stdout));
-    if (survived) process.kill(pidIn(stdout), 'SIGKILL');
-    expect([code, survived]).toEqual([137, false]);
-  });
-
-  scenario('that is taken away while stderr is full: the command does not wait for its reader', async () => {
-    const fill = 'head -c 1000000 /dev/zero >&2 & echo "pid $$"; while :; do sleep 0.05; done';
-    const reader = 'echo "reader $$"; exec sleep 300';
-    const script = `exec 3>&1; "$0" "$1" run full --url "$2" -- sh -c '${fill}' 2>&1 >&3 | sh -c '${reader}'`;
-    const shown = spawn('sh', ['-c', script, process.execPath, PROGRAM, server.url]);
-    guard(shown);
-    let stdout = '';
-    shown.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
-    await until(() => stdout.includes('pid') && stdout.includes('reader'));
-    await isKnown(locks, 'full');
-    await call(['release', 'full', '--url', server.url, '--timeout', '60s', '--force', '--yes']);
-    const pid = pidIn(stdout);
-    await until(() => !isRunning(pid)).finally(() => process.kill(pidIn(stdout, 'reader'), 'SIGKILL'));
-    await once(shown, 'close');
   });
 
   scenario('that is asked for: SIGTERM once, and the command decides', async () => {

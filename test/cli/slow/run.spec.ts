@@ -5,7 +5,7 @@ import type { RedisServer } from '../../support/redis-server.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 import { until } from '../../scenarios/until.js';
 import { call, start } from '../command-line.js';
-import { isRunning, pidIn, runCommands, type RunCommands, says } from '../run-commands.js';
+import { runCommands, type RunCommands, says } from '../run-commands.js';
 
 const environment = TestEnvironment.ofAll();
 let server: RedisServer;
@@ -62,22 +62,6 @@ describe('run', () => {
       });
     },
   );
-
-  it('tells a command that cannot be run from a fault of its own, for each reason', async () => {
-    const outcomes = await Promise.all(
-      ['', '/etc/passwd/file', 'x'.repeat(300)].map((command) => runs('reasons', [], command).ended),
-    );
-    expect(outcomes.map(({ code }) => code)).toEqual([127, 126, 126]);
-    expect(outcomes[1]?.stderr).toBe('nestjs-distributed-lock: the command cannot be run (ENOTDIR)\n');
-    await free('reasons');
-  });
-
-  it('ends as the command does where stdout has lost its reader', async () => {
-    const running = shell('unread', 'sleep 0.3; exit 3');
-    running.child.stdout?.destroy();
-    expect((await running.ended).code).toBe(3);
-    await free('unread');
-  });
 
   it('waits for the lock for --wait, and is busy after that: 75', async () => {
     const script = `trap 'echo end; exit 0' USR1; echo begin; while :; do sleep 0.05; done`;
@@ -140,18 +124,6 @@ describe('run', () => {
     running.child.kill('SIGTERM');
     expect((await running.ended).code).toBe(7);
     await free('signals');
-  });
-
-  it('releases the lock after a signal that comes once the command has ended', async () => {
-    const own = await environment.server();
-    const running = runCommands(own).shell('late', 'echo "pid $$"; sleep 0.5; exit 3');
-    await says(running, 'pid');
-    await own.client().call('CLIENT', 'PAUSE', '1200', 'WRITE');
-    const pid = pidIn(running.stdout());
-    await until(() => !isRunning(pid));
-    for (const signal of ['SIGTERM', 'SIGHUP'] as const) running.child.kill(signal);
-    expect(await running.ended).toMatchObject({ code: 3, signal: null });
-    expect(await lockKeys(own.client())).toEqual([]);
   });
 });
 

@@ -105,12 +105,6 @@ const why = hasPython ? '' : ' (skipped: it needs python3)';
     }
   });
 
-  it('watch leaves the keys to the programs beside it with --json', async () => {
-    const { code, output } = await onTerminal('\\x03', '"at"', ['watch', '--json']);
-    // The terminal echoes what no program has asked for.
-    expect([code, output]).toEqual([0, expect.stringContaining('^C')]);
-  });
-
   it('watch fits a narrow and low terminal', async () => {
     for (const name of ['a', 'b', 'c']) await locks.acquire(`narrow:${name}`);
     const env = { ON_TERMINAL_SIZE: '5x7' };

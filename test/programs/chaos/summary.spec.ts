@@ -2,10 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { Fault } from './faults/fault.js';
 import { endOf, readJournal } from './history.js';
 import { Random } from './random.js';
-import type { RoundResult } from './round.js';
 import { mixOf, type Planned } from './schedule.js';
-import { count, GROUPS, type Strikes } from './strikes.js';
-import { jestReport, Summary } from './summary.js';
 
 const lines = (...entries: object[]) => entries.map((entry) => `${JSON.stringify(entry)}\n`).join('');
 
@@ -68,54 +65,5 @@ describe('mixOf', () => {
     expect(others!.length).toBeGreaterThan(50);
     for (const names of stepped!) expect(names).not.toContain('flush');
     for (const names of stepped!) expect(names).not.toContain('cut');
-  });
-
-  it('gives most strikes to what only some deployments have, however many faults the rest is made of', () => {
-    const many = Array.from({ length: 19 }, (_, index) =>
-      fault(`cut ${String(index)}`, { group: 'network' }),
-    );
-    const names = told(
-      mixOf([...many, fault('failover', { group: 'cluster' })], new Random(3), 1_000, 400),
-    ).map(({ name }) => name);
-    expect(names.filter((name) => name === 'failover').length).toBeGreaterThan(200);
-  });
-});
-
-describe('Summary', () => {
-  const result = (acquisitions: number, times: number): RoundResult => {
-    const strikes: Strikes = {};
-    for (const group of GROUPS) count(strikes, group, `something of ${group}`, times);
-    return {
-      violations: [],
-      acquisitions,
-      ofSeveral: 0,
-      notes: 0,
-      handedOver: 0,
-      losses: 0,
-      deadlocks: 0,
-      expected: { overlaps: 0, refused: 0 },
-      strikes,
-      journals: undefined,
-    };
-  };
-
-  it('is content with a long run that struck with everything', () => {
-    const summary = new Summary(1);
-    summary.add('single', 0, result(60_000, 20));
-    summary.add('cluster', 1, result(60_000, 30));
-    summary.findShortfalls();
-    expect(summary.shortfalls).toEqual([]);
-    expect(jestReport(summary).success).toBe(true);
-  });
-
-  it('says of a long run what it did too little of, and fails', () => {
-    const summary = new Summary(1);
-    summary.add('single', 0, result(99_999, 49));
-    count(summary.strikes, 'quorum', 'something of quorum');
-    summary.findShortfalls();
-    expect(summary.shortfalls).toContain('network struck 49 times instead of 50');
-    expect(summary.shortfalls).toContain('99999 acquisitions instead of 100000');
-    expect(summary.shortfalls.join()).not.toContain('quorum');
-    expect(jestReport(summary).success).toBe(false);
   });
 });

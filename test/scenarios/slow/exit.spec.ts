@@ -102,20 +102,6 @@ describe('The process exits by itself', () => {
     expect(output).toBe('LOCK_TIMEOUT');
   });
 
-  it('with a memory store, and by the end of a wait, while a lock is still held', async () => {
-    const output = await runProgram(`
-      const locks = new LockService({ store: 'memory' });
-      await locks.acquire('a');
-      const busy = await locks.acquire('a', { waitTime: 300 }).catch((error) => error.code);
-      await locks.acquire('b', { leaseTime: 300 });
-      const next = await locks.acquire('b');
-      await locks.getFairLock('c').acquire({ leaseTime: 300 });
-      const fair = await locks.getFairLock('c').acquire();
-      console.log(busy, next.held, fair.held);
-    `);
-    expect(output.split('\n').at(-1)).toBe('LOCK_TIMEOUT true true');
-  });
-
   it('after a test with the testing module that has failed before its end', async () => {
     const output = await runProgram(`
       import { Test } from '@nestjs/testing';
@@ -136,22 +122,6 @@ describe('The process exits by itself', () => {
       console.log('failed');
     `);
     expect(output).toBe('failed');
-  });
-
-  it('only after the wait for a lock on a server', async () => {
-    const output = await runProgram(`
-      const { MemoryLockStore } = await import(process.env.LOCK_TEST_PACKAGE ?? 'nestjs-distributed-lock');
-      const memory = new MemoryLockStore();
-      const elsewhere = new Proxy({}, {
-        get: (_, key) => (typeof memory[key] === 'function' ? memory[key].bind(memory) : memory[key]),
-      });
-      const locks = new LockService({ store: elsewhere });
-      await locks.acquire('a', { leaseTime: 300 });
-      const lease = await locks.acquire('a', { waitTime: Infinity });
-      console.log(lease.held);
-      await lease.release();
-    `);
-    expect(output.split('\n').at(-1)).toBe('true');
   });
 
   const IOREDIS_5 = { bundled: false, env: { NODE_OPTIONS: `--import=${moduleOf(WITH_IOREDIS_5)}` } };

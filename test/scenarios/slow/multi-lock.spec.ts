@@ -161,22 +161,6 @@ describe('Several locks at once', () => {
       expect([between - before, server.commands - between]).toEqual([1, 1]);
     }));
 
-  it('are kept for minHoldTime from the grant of the last on', () =>
-    inWorld(14, async ({ process, now }) => {
-      const [one, observer] = [process(OPTIONS), process(OPTIONS)];
-      await observer.locks.health();
-      const kinds = { a: PLAIN, b: FAIR, c: WRITE };
-      one.slow('there', 90);
-      await together(one.locks, kinds).using({ minHoldTime: 10_000 }, () => undefined);
-      const at = now();
-      const left = await Promise.all(
-        ['a', 'b', 'c'].map(async (name) => (await observer.locks.inspect(name))!.remainingTime),
-      );
-      // Each was granted 90 ms or more after the one before, and all are kept as long as the last.
-      expect(Math.max(...left) - Math.min(...left)).toBeLessThan(50);
-      expect(left[0]! - (10_000 - (now() - at))).toBeLessThan(200);
-    }));
-
   it('keep no free name from others while they wait, however often they are refused', () =>
     inWorld(7, async (stage) => {
       const [waiter, other, ...holders] = services(stage, 6);
@@ -250,28 +234,6 @@ describe('Several locks that are never free at the same time', () => {
       expect(turns).toBeGreaterThan(2);
     }));
 
-  it('two multi-locks in opposite order, and one of three, are granted in a bounded number of turns', () =>
-    inWorld(10, async (stage) => {
-      const all = services(stage, 3);
-      const { turns, stop } = await steadily(stage, { a: FAIR, b: WRITE, c: FAIR });
-      const asked = turns();
-      const wishes = [
-        ['a', 'b'],
-        ['b', 'a'],
-        ['c', 'b', 'a'],
-      ];
-      const rounds = all.map((service, n) => () => ({
-        names: wishes[n]!,
-        lock: together(
-          service,
-          Object.fromEntries(wishes[n]!.map((name) => [name, name === 'b' ? WRITE : FAIR])),
-        ),
-      }));
-      await crowd(stage, rounds, 3);
-      expect(turns() - asked).toBeLessThan(9 * MOST_TURNS);
-      await stop();
-    }));
-
   it.each<[string, Kind, number]>([
     ['a fair', FAIR, 500],
     ['a plain', PLAIN, 1_000],
@@ -296,45 +258,4 @@ describe('Several locks that are never free at the same time', () => {
       await stop();
     }),
   );
-
-  it('plain ones in a circle with callers that take them by hand go on all the same', () =>
-    inWorld(12, async (stage) => {
-      const [one, two, three, four] = services(stage, 4);
-      const { now, pass } = stage;
-      const turns = { together: 0, byHand: 0 };
-      const both = [one!, two!].map(async (service) => {
-        while (now() < 1_000) {
-          await service.using(['a', 'c'], () => pass(2));
-          turns.together++;
-          await pass(5);
-        }
-      });
-      const byHand = [three!, four!].map(async (service) => {
-        while (now() < 1_000) {
-          await service.using('c', () => service.using('a', () => pass(2)));
-          turns.byHand++;
-          await pass(5);
-        }
-      });
-      await Promise.all([...both, ...byHand]);
-      // A hundred each, and more. In circles that last for seconds it was about three.
-      expect(Math.min(turns.together, turns.byHand)).toBeGreaterThan(15);
-    }));
-
-  it('those of a caller that takes them by hand in another order make no deadlock', () =>
-    inWorld(13, async (stage) => {
-      const [service, byHand] = services(stage, 2);
-      const { pass } = stage;
-      const { stop } = await steadily(stage, { a: FAIR, b: FAIR });
-      let done = false as boolean;
-      const repeated = (async () => {
-        while (!done) await together(service!, { a: FAIR, b: FAIR }).using(() => pass(2));
-      })();
-      // In a circle each would wait for as long as it may.
-      for (let n = 0; n < 8; n++)
-        await byHand!.getFairLock('b').using(() => byHand!.getFairLock('a').using(() => pass(2)));
-      done = true;
-      await repeated;
-      await stop();
-    }));
 });

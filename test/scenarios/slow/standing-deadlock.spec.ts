@@ -25,7 +25,7 @@ it('A deadlock that two processes only report is shown by the board of a third o
   await until(async () => (await stateOf()).deadlocks.length > 0);
   const [{ cycle } = { cycle: [] }] = (await stateOf()).deadlocks;
   expect(cycle.map(({ process, name }) => `${process} ${name}`).sort()).toEqual(['one b', 'two a']);
-  const { code, stdout } = await call(['doctor', '--json', '--url', server.url]);
+  const { code, stdout } = await call(['doctor', '--json', '--timeout', '60s', '--url', server.url]);
   const { findings } = JSON.parse(stdout) as { findings: object[] };
   expect([code, findings]).toEqual([
     2,
