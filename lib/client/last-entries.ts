@@ -1,13 +1,35 @@
-/** A Map of the last entries: if a new key exceeds the bound, the oldest key is forgotten. */
-export class LastEntries<K, V> extends Map<K, V> {
-  constructor(private readonly most: number) {
-    super();
+/**
+ * Remembers at least the last entries, as many as `least`, and fewer than twice as many. Two tables take turns: a Map that
+ * loses its oldest entry for each new one searches for it among all that it has lost before.
+ */
+export class LastEntries<K, V> {
+  private present = new Map<K, V>();
+  private former = new Map<K, V>();
+
+  constructor(private readonly least: number) {}
+
+  has(key: K): boolean {
+    return this.present.has(key) || this.former.has(key);
   }
 
-  override set(key: K, value: V): this {
-    super.set(key, value);
-    const oldest = this.size > this.most ? this.keys().next() : undefined;
-    if (oldest?.done === false) this.delete(oldest.value);
-    return this;
+  get(key: K): V | undefined {
+    return this.present.has(key) ? this.present.get(key) : this.former.get(key);
+  }
+
+  set(key: K, value: V): void {
+    this.present.set(key, value);
+    if (this.present.size < this.least) return;
+    this.former = this.present;
+    this.present = new Map();
+  }
+
+  delete(key: K): boolean {
+    const wasPresent = this.present.delete(key);
+    return this.former.delete(key) || wasPresent;
+  }
+
+  *values(): Generator<V> {
+    for (const [key, value] of this.former) if (!this.present.has(key)) yield value;
+    yield* this.present.values();
   }
 }

@@ -8,6 +8,8 @@ export class Seen extends LastEntries<string, true> {
 
   /** @returns whether the key is new */
   add(key: string): boolean {
-    return !this.has(key) && this.set(key, true).has(key);
+    const isNew = !this.has(key);
+    if (isNew) this.set(key, true);
+    return isNew;
   }
 }

@@ -3,9 +3,20 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterEach, expect, it, jest } from '@jest/globals';
+import { LastEntries } from '../../lib/client/last-entries.js';
 import { pathOf } from '../../lib/client/scope/call-site.js';
 import { currentScope, type Scope } from '../../lib/client/scope/scope.js';
 import { LockService } from '../../lib/index.js';
+
+it('the last entries are remembered, and no more than twice as many', () => {
+  const last = new LastEntries<number, string>(3);
+  for (let n = 0; n < 100; n++) last.set(n, String(n));
+  expect([97, 98, 99].map((n) => last.get(n))).toEqual(['97', '98', '99']);
+  expect(last.has(94)).toBe(false);
+  last.set(99, 'again');
+  expect([...last.values()].sort()).toEqual(['96', '97', '98', 'again']);
+  expect([last.delete(99), last.delete(99), last.has(99)]).toEqual([true, false, false]);
+});
 
 it.each([
   ['file:///srv/an%20app/main.js', '/srv/an app/main.js'],

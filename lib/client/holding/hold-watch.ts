@@ -9,10 +9,10 @@ import type { Tenure } from './tenure.js';
 /** Age, ms, at which a hold is worth a subscription to messages about it. Most holds end before. */
 const LONG = 1_000;
 /**
- * Most owners without a hold in this process that are remembered from messages about lost holds. A grant may be on its
- * way to one of them, but most of them have just released.
+ * Owners without a hold in this process, at least, that are remembered from messages about lost holds. A grant may be on
+ * its way to one of them, but most of them have just released.
  */
-const MOST_UNKNOWN = 1_000;
+const UNKNOWN = 1_000;
 /** Pause before a failed subscription is tried again, ms. */
 const RETRY = 10_000;
 
@@ -27,7 +27,7 @@ export class HoldWatch {
   /** Owners that have lost a hold according to a message, with the service that forced it. */
   private suspects = new Map<string, Asker | undefined>();
   /** Owners without a hold here when the message came: it may have overtaken the reply that grants the hold. */
-  private readonly unknown = new LastEntries<string, Asker | undefined>(MOST_UNKNOWN);
+  private readonly unknown = new LastEntries<string, Asker | undefined>(UNKNOWN);
   /** The begin of the subscription. Messages about holds that were requested before may have been missed. */
   private subscribedSince = -Infinity;
 

@@ -5,8 +5,8 @@ import type { LockClient } from '../lock-client.js';
 import { Seen } from '../seen.js';
 import type { Tenure } from './tenure.js';
 
-/** Most requests that are kept for holds that may be about to begin. */
-const MOST_EARLY = 1_000;
+/** Requests, at least, that are kept for holds that may be about to begin. */
+const EARLY = 1_000;
 
 /**
  * Asks the holders of a lock to release it, and reports such requests to the holders of this client. A request concerns
@@ -16,7 +16,7 @@ export class ReleaseRequests {
   /** Requests already reported, by id and owner. */
   private readonly told = new Seen();
   /** By owner: the message may overtake the reply that grants the hold. */
-  private readonly early = new LastEntries<string, AskedMessage>(MOST_EARLY);
+  private readonly early = new LastEntries<string, AskedMessage>(EARLY);
 
   constructor(
     private readonly client: Pick<LockClient, 'store' | 'labels' | 'events' | 'options' | 'tenures'>,

@@ -10,8 +10,8 @@ const LIFE = 60_000;
 const RETRY = 10_000;
 /** Longest wait for a label of a holder, ms. An answer is complete without the label. */
 const LOOKUP_TIME = 250;
-/** Most remembered labels of other processes. */
-const MOST_KNOWN = 1_000;
+/** Remembered labels of other processes, at least. */
+const KNOWN = 1_000;
 
 /** The labels of all clients of this process, by client id, shared by all copies of this package. */
 const CLIENTS = Symbol.for('nestjs-distributed-lock.clients');
@@ -26,7 +26,7 @@ const clientOf = (owner: string): string => keeperOf(owner).replace(/:\d+$/, '')
  * for 1 s, or when a lock stays taken after its release. Shorter holds and waits are not worth a command.
  */
 export class Labels {
-  private readonly known = new LastEntries<string, string>(MOST_KNOWN);
+  private readonly known = new LastEntries<string, string>(KNOWN);
   /** Questions under way, by client, so that 1,000 waiters that give up together ask once. */
   private readonly asked = new Map<string, Promise<string | undefined>>();
   private keptUntil = -Infinity;

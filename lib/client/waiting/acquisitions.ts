@@ -10,8 +10,8 @@ import type { LocalQueue } from './local-queue.js';
 
 /** Age, ms, at which an acquisition is worth a label in the store, which other processes may ask for. Most are shorter. */
 const LONG = 1_000;
-/** A store that has lost its last writes may have these owners in its queue, or as holders. */
-const MOST_TOMBSTONES = 10_000;
+/** Owners, at least, that a store which has lost its last writes may have in its queue, or as holders. */
+const TOMBSTONES = 5_000;
 
 interface Tombstone {
   readonly release: ReleaseRequest;
@@ -33,7 +33,7 @@ export class Acquisitions {
    * the new primary may not know that: the owner is the holder again until the end of its lease, or gets the lock, which
    * would keep living waiters out for the length of a claim.
    */
-  private readonly tombstones = new LastEntries<string, Tombstone>(MOST_TOMBSTONES);
+  private readonly tombstones = new LastEntries<string, Tombstone>(TOMBSTONES);
 
   /** One timer for all acquisitions, made for the first one that waits: most are granted at once. */
   private timer: NodeJS.Timeout | undefined;

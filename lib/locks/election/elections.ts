@@ -8,13 +8,13 @@ import type { ElectionRun } from './election-run.js';
 import { LeaderNews } from './leader-news.js';
 import { LastEntries } from '../../client/last-entries.js';
 
-/** Most elections that are kept without use. */
-const MOST = 1_000;
+/** Elections, at least, that are kept without use. */
+const KEPT = 1_000;
 
 /** The elections of one service. All candidates of one name share the state of its run. */
 export class Elections {
-  /** The oldest first. A candidate that was dropped here still shows the state of its name's run. */
-  private readonly candidates = new LastEntries<string, Candidate>(MOST);
+  /** A candidate that was dropped here still shows the state of its name's run. */
+  private readonly candidates = new LastEntries<string, Candidate>(KEPT);
   readonly runs = new Map<string, ElectionRun>();
   readonly news = new LeaderNews();
   isClosed = false;
