@@ -22,7 +22,6 @@ import { QUEUE_CHANNEL } from '../support/keys.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { type LockService, LockUnavailableError } from '../../lib/index.js';
-import { createStore } from '../support/store.js';
 import * as scripts from '../support/scripts.js';
 import { Stage, until } from './stage.js';
 import { loadScripts, queueLength } from '../world/holds.js';
@@ -76,24 +75,6 @@ describe('a waiter', () => {
     expect((await patient).held).toBe(true);
   });
 
-  it('that is served leaves its entry to the next waiter (pitfall 2)', () =>
-    inWorld(1, async ({ process, pass, until }) => {
-      const [{ locks: holder }, { locks: waiters }] = [process(), process()];
-      const entries = () => queueLength(holder, 'a');
-      const first = await holder.acquire('a');
-      const served = waiters.acquire('a');
-      await until(async () => (await entries()) === 1);
-      await first.release();
-      await (await served).release();
-
-      const second = await holder.acquire('a');
-      const next = waiters.acquire('a');
-      await pass(1_500);
-      expect(await entries()).toBe(1);
-      await second.release();
-      expect((await next).held).toBe(true);
-    }));
-
   it.each([
     ['with hand-off', 16, 0.5],
     ['without', 0, 3],
@@ -134,22 +115,6 @@ describe('a waiter', () => {
       expect((await waiting).held).toBe(true);
     }),
   );
-
-  it('that gives up while its request is in flight leaves the answer to its sibling (pitfall 4)', () =>
-    inWorld(1, async ({ process, server, until }) => {
-      const one = process();
-      const { locks } = one;
-      await locks.health();
-      const controller = new AbortController();
-      one.slow('back', 300);
-      const leaving = locks.acquire('a', { signal: controller.signal });
-      const sibling = locks.acquire('a');
-      await until(() => server.keys.includes('lock:a'));
-      controller.abort();
-      await expect(leaving).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
-      const { owner } = await sibling;
-      expect((await locks.inspect('a'))?.holders).toMatchObject([{ owner }]);
-    }));
 
   it('does without key-expiry events (pitfall 11)', async () => {
     await takeAsOther('crowded', 1_000);
@@ -233,38 +198,6 @@ describe('a reply that was lost', () => {
     expect(await stage.ttl('a')).toBe(-2);
   });
 
-  it('is no refusal when the acquisition arrives twice (pitfall 5)', async () => {
-    const store = createStore({ connection: stage.server.url }, { keyPrefix: 'lock:', leaseTime: 30_000 });
-    const request = { name: 'a', owner: 'client:1', leaseTime: 30_000 };
-    expect(await store.acquire(request)).toMatchObject({ granted: true });
-    expect(await store.acquire(request)).toMatchObject({ granted: true });
-    expect(await store.release(request)).toBe('released');
-    expect(await stage.ttl('a')).toBe(-2);
-    await store.close();
-  });
-
-  it('to an extension costs no extension, when its connection was reset', async () => {
-    const proxy = await stage.proxy();
-    const locks = stage.service({ connection: proxy.url });
-    const lease = await locks.acquire('a', { leaseTime: 10_000 });
-    proxy.cutAfterReplyBytes(0);
-    await lease.extend(60_000);
-    expect(lease.remainingTime()).toBeGreaterThan(50_000);
-    await lease.release();
-    expect(await stage.ttl('a')).toBe(-2);
-  });
-
-  it('to an extension leaves no lock behind that no caller knows of (pitfall 5)', () =>
-    inWorld(1, async ({ process, until }) => {
-      const [holder, other] = [process(), process()];
-      const lease = await holder.locks.acquire('a', { leaseTime: 8_000 });
-      holder.silence('back', 6_000);
-      await expect(lease.extend(60_000)).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE' });
-      await until(() => !lease.held);
-      await lease.release();
-      expect((await other.locks.acquire('a')).held).toBe(true);
-    }));
-
   it('to an extension is made up for, even when the store comes back after the end of the lease (pitfall 5)', () =>
     inWorld(1, async ({ process, server, pass, until }) => {
       const [holder, other] = [process(), process()];
@@ -296,15 +229,6 @@ describe('the lease that an acquisition returns', () => {
       expect(lease.remainingTime()).toBeGreaterThan(500);
     }));
 
-  it('is counted from the request, not from the reply: the store never ends it earlier (pitfall 6)', () =>
-    inWorld(1, async ({ process }) => {
-      const [one, other] = [process(), process()];
-      await one.locks.health();
-      one.slow('back', 500);
-      const lease = await one.locks.acquire('a', { leaseTime: 5_000 });
-      expect(lease.remainingTime()).toBeLessThanOrEqual(await other.redis().pttl('lock:a'));
-    }));
-
   it('is refused when the reply came after its end, and is given back (pitfall 6)', () =>
     inWorld(1, async ({ process, server, until }) => {
       const one = process();
@@ -319,15 +243,6 @@ describe('the lease that an acquisition returns', () => {
       // The acquisition and its release.
       await until(() => server.commands === before + 2);
       expect(server.keys).toEqual([]);
-    }));
-
-  it('is refused when one of several locks has ended before the last was there (pitfall 6)', () =>
-    inWorld(1, async ({ process }) => {
-      const one = process();
-      await one.locks.health();
-      one.slow('back', 250);
-      const lease = await one.locks.tryAcquire(['a', 'b', 'c', 'd'], { leaseTime: 500 }).catch(() => null);
-      expect(lease === null || lease.held).toBe(true);
     }));
 });
 
@@ -424,17 +339,6 @@ describe('a store that does not answer', () => {
         });
       }
       expect(one.logs.length).toBeGreaterThan(lines);
-    }));
-
-  it('turns a wait that began with "busy" into the error of an outage (pitfall 9)', () =>
-    inWorld(1, async ({ process, server, until }) => {
-      const [one, other] = [process(), process()];
-      await other.locks.acquire('a');
-      const waiting = one.locks.acquire('a', { waitTime: 1_500 });
-      const refused = expect(waiting).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE' });
-      await until(async () => (await queueLength(other.locks, 'a')) === 1);
-      server.crash();
-      await refused;
     }));
 });
 
@@ -535,17 +439,5 @@ describe.each([
     stop.abort();
     expect(await Promise.all(waiting)).toMatchObject([{ code: 'LOCK_ABORTED' }, { code: 'LOCK_ABORTED' }]);
     await until(async () => (await waiters[0]!.inspect('a')) === null);
-  });
-
-  it('says unavailable, not busy, at the end of its wait (pitfall 64)', async () => {
-    const held = await lockOf(stage.service()).acquire();
-    const caller = unconfirmed();
-    // From now on it receives messages, and its waiters have entries in queues.
-    await expect(caller.getFairLock('b').acquire({ waitTime: 100 })).rejects.toThrow();
-    const waits = [60, 300, 900].map((waitTime) => lockOf(caller).acquire({ waitTime }));
-    const answers = await Promise.allSettled(waits);
-    for (const answer of answers) expect(answer).toMatchObject({ reason: { code: 'LOCK_UNAVAILABLE' } });
-    await held.release();
-    await until(async () => (await caller.inspect('a')) === null);
   });
 });

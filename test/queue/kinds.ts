@@ -45,9 +45,3 @@ export async function queued(service: LockService, name: string, length: number)
     await sleep(5);
   }
 }
-
-/** How long a promise takes, ms. */
-export async function timed<T>(promise: Promise<T>): Promise<[result: T, took: number]> {
-  const from = performance.now();
-  return [await promise, performance.now() - from];
-}

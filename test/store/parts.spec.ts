@@ -1,10 +1,8 @@
-import { describe, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import type { HealthStatus } from '../../lib/index.js';
 import { kindMismatch, PLAIN } from '../../lib/store/kind-mismatch.js';
-import { RESERVED } from '../../lib/store/lock-store.js';
 import { nodeWarnings, sameServerWarnings } from '../../lib/store/node-warnings.js';
 import { overallStatus } from '../../lib/store/overall-status.js';
-import { assertPrefix } from '../../lib/store/prefix.js';
 import type { NodeHealth } from '../../lib/store/store-health.js';
 import { subscribeToMessages } from '../../lib/store/subscribe-to-messages.js';
 
@@ -57,27 +55,6 @@ it('a name that is in use otherwise says as what, and as a semaphore of how many
       /used as a semaphore with 2 permits: the store holds a semaphore with 3 permits/,
     ),
   });
-});
-
-describe('a prefix', () => {
-  const check = (prefix: unknown) => () => {
-    assertPrefix('keyPrefix', prefix);
-  };
-
-  it.each(['', 'app:', 'app', `${RESERVED.slice(0, 2)}app`])('may be %j', (prefix) => {
-    expect(check(prefix)).not.toThrow();
-  });
-
-  it.each([5, undefined, 'app\ud800'])('has to be text: %j', (prefix) => {
-    expect(check(prefix)).toThrow('keyPrefix: must be a string of well-formed Unicode');
-  });
-
-  it.each([`${RESERVED}app`, RESERVED, ...Array.from(RESERVED, (_, n) => `app${RESERVED.slice(0, n + 1)}`)])(
-    'must not make a reserved name: %j',
-    (prefix) => {
-      expect(check(prefix)).toThrow(`keyPrefix: must not contain "${RESERVED}"`);
-    },
-  );
 });
 
 it('a client hears what its store tells: of queues, of losses, or nothing', async () => {

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { LockKindMismatchError, LockUnavailableError } from '../../lib/index.js';
-import { useBrowserTimers } from '../support/browser-timers.js';
 import { Releaser } from '../../lib/store/releaser.js';
 import type { ReleaseReply, ReleaseRequest } from '../../lib/store/lock-store.js';
 
@@ -123,20 +122,6 @@ it('of the releases that wait beyond the end of the lease the last ten thousand 
   expect(jest.getTimerCount()).toBe(0);
 });
 
-it.each([5_000, 16_500, 25_000])(
-  'what can be sent %d ms into a lease of 30 s is sent before its end',
-  async (after) => {
-    const until = performance.now() + 30_000;
-    const first = releaser.release(REQUEST, until);
-    await jest.advanceTimersByTimeAsync(after);
-    await first;
-    reachable = true;
-    const before = sent;
-    await jest.advanceTimersByTimeAsync((30_000 - after) / 2 + 500);
-    expect(sent).toBe(before + 1);
-  },
-);
-
 it('keepFor counts from the first release, not from the one that arrives', async () => {
   const until = performance.now() + 30_000;
   await releaser.release({ ...REQUEST, keepFor: 1_000 }, until);
@@ -174,19 +159,6 @@ it('what has been released after all is not repeated', async () => {
   expect(sent).toBe(2);
 });
 
-it('timers of a browser, which are numbers, repeat it beyond the end of the lease, too', async () => {
-  const putBack = useBrowserTimers();
-  try {
-    await releaser.release(REQUEST, performance.now(), { entryUntil: performance.now() + HOUR });
-    expect(sent).toBe(1);
-    await jest.advanceTimersByTimeAsync(250);
-    expect(sent).toBe(2);
-  } finally {
-    await releaser.close();
-    putBack();
-  }
-});
-
 it('one that the store has refused for good is told of, and not repeated', async () => {
   const mismatch = new LockKindMismatchError('a', { expected: 'plain lock', found: 'fair lock' });
   const failures: unknown[] = [];
@@ -214,20 +186,6 @@ it('one whose acquisition may arrive later is repeated also where the name holds
   await jest.advanceTimersByTimeAsync(1_000);
   expect(sent).toBeGreaterThan(1);
   await other.close();
-});
-
-it('a store that throws fails it as one that rejects does', async () => {
-  const failures: unknown[] = [];
-  const broken = new Error('broken');
-  const throwing = new Releaser({
-    release: () => {
-      throw broken;
-    },
-  });
-  const onFailure = (error: unknown) => failures.push(error);
-  expect(await throwing.release(REQUEST, performance.now() + MINUTE, { onFailure })).toBeUndefined();
-  expect(failures).toEqual([broken]);
-  await throwing.close();
 });
 
 it('the first failure alone is told of, and what goes with another request goes by itself afterwards', async () => {
@@ -270,20 +228,4 @@ it('the end repeats none, and waits for all that are under way', async () => {
   expect(jest.getTimerCount()).toBe(0);
   await jest.advanceTimersByTimeAsync(MINUTE);
   expect(answers).toHaveLength(2);
-});
-
-it('the pauses between its tries double, from a quarter of a second to a minute', async () => {
-  const times: number[] = [];
-  const from = performance.now();
-  const away = new Releaser({
-    release: () => {
-      times.push(Math.round(performance.now() - from));
-      return Promise.reject(new LockUnavailableError('a'));
-    },
-  });
-  await away.release(REQUEST, from + 24 * HOUR);
-  await jest.advanceTimersByTimeAsync(10 * MINUTE);
-  const pauses = times.slice(1).map((time, index) => time - (times[index] ?? 0));
-  expect(pauses.slice(0, 10)).toEqual([250, 500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]);
-  await away.close();
 });

@@ -73,15 +73,6 @@ describe('An idle connection that was dropped without a word (pitfall 86)', () =
     expect(await stage.redis.keys('lock:order:?')).toEqual([]);
   });
 
-  it('is no fault of the messages: health is up although their connection is replaced together with it', async () => {
-    const proxy = await stage.proxy();
-    const locks = stage.service({ connection: proxy.url });
-    await stage.hearing(locks);
-    await sleep(500);
-    proxy.forgetConnections();
-    expect(await locks.health()).toMatchObject({ status: 'up', nodes: [{ subscriber: true }] });
-  });
-
   it('is replaced under default calls also if it is in use', async () => {
     const proxy = await stage.proxy();
     const locks = stage.service({ connection: proxy.url });

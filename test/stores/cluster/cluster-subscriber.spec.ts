@@ -93,39 +93,6 @@ describe('A subscription on a cluster', () => {
     ]);
   });
 
-  it('of no lock is at any one master with a connection', async () => {
-    for (const [chance, node] of [
-      [0, 'b'],
-      [0.5, 'd'],
-      [0.999, 'd'],
-    ] as const) {
-      const { slots, listen, sent } = open(['a', 'b', 'c', 'd']);
-      for (const away of ['a', 'c']) slots.connections.get(away)!.client.status = 'end';
-      jest
-        .spyOn(Math, 'random')
-        .mockReturnValueOnce(chance)
-        .mockReturnValue(0.999 - chance);
-      await listen('one');
-      await listen('two');
-      expect(sent()).toEqual([[node, 'subscribe one', 'subscribe two']]);
-    }
-  });
-
-  it('of no lock is at any master where none has a connection, and shares one with those of locks', async () => {
-    const { slots, listen, sent } = open(['a', 'b']);
-    for (const { client } of slots.connections.values()) client.status = 'end';
-    jest.spyOn(Math, 'random').mockReturnValue(0.9);
-    slots.give('plain', 'a');
-    slots.give('{1}', 'b');
-    await listen('plain', true);
-    await listen('one');
-    await listen('{1}');
-    expect(sent()).toEqual([
-      ['a', 'ssubscribe plain'],
-      ['b', 'subscribe one', 'subscribe {1}'],
-    ]);
-  });
-
   it('is at another master where its node is none any more', async () => {
     const { slots, listen, sent } = open(['a', 'b']);
     jest.spyOn(Math, 'random').mockReturnValue(0);
@@ -171,14 +138,6 @@ describe('A subscription on a cluster', () => {
     expect(tries).toBeGreaterThan(1);
     expect(tries).toBeLessThan(5);
   });
-
-  it('does not try again after another error', async () => {
-    const { slots, listen, sent, answerBy } = open(['a']);
-    slots.give('{1}', 'a');
-    answerBy(() => AWAY);
-    await expect(listen('{1}')).rejects.toBe(AWAY);
-    expect([slots.looks, sent()]).toEqual([0, [['a', 'subscribe {1}']]]);
-  });
 });
 
 describe('That messages come through a cluster', () => {
@@ -212,12 +171,6 @@ describe('The end of the subscriptions at a node', () => {
     const { client } = await one();
     happen(client);
     expect(client.steps).toEqual(['disconnect']);
-  });
-
-  it('does not come by any other error', async () => {
-    const { client } = await one();
-    client.emit('error', AWAY);
-    expect(client.steps).toEqual([]);
   });
 
   it('with its connection makes the next one begin with another connection', async () => {
@@ -278,19 +231,6 @@ describe('A look at the slots', () => {
     subscription.close();
     await jest.advanceTimersByTimeAsync(100);
     expect(slots.looks).toBe(4);
-  });
-
-  it('does not come while there is none, nor where none is wanted', async () => {
-    jest.useFakeTimers();
-    const idle = open(['a'], 10_000);
-    (await idle.listen('one')).close();
-    await jest.advanceTimersByTimeAsync(10_000);
-    expect(idle.slots.looks).toBe(0);
-    const { listen } = open(['a'], 0);
-    const before = jest.getTimerCount();
-    await listen('one');
-    // The test of the connection only.
-    expect(jest.getTimerCount()).toBe(before + 1);
   });
 });
 

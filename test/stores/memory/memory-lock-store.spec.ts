@@ -84,13 +84,6 @@ it('reads requests by their fields, also where a class has these as getters', as
   }
 });
 
-it('takes an entry by a hand-over behind another owner also while its client has no subscription', async () => {
-  const store = new MemoryLockStore();
-  await store.acquire({ name: 'a', owner: 'b:1', leaseTime: 30_000 });
-  await store.queues.handOver?.({ name: 'a', owner: 'c:1' }, { owner: 'c:2', leaseTime: 60_000 });
-  expect((await store.inspect('a'))?.queue.map(({ owner }) => owner)).toEqual(['c:2']);
-});
-
 describe('the fencing token', () => {
   afterEach(() => {
     jest.useRealTimers();
@@ -200,18 +193,6 @@ describe('what the clients of a memory store tell each other', () => {
 });
 
 describe('a memory store', () => {
-  it('names the locks that begin with a prefix', async () => {
-    const store = new MemoryLockStore();
-    for (const name of ['job:1', 'job:2', 'a job:3'])
-      await store.acquire({ name, owner: 'me:1', leaseTime: 60_000 });
-    const { names, cursor } = await store.listing.names({ prefix: 'job:', cursor: undefined });
-    expect(names).toEqual([
-      { name: 'job:1', isQueue: false },
-      { name: 'job:2', isQueue: false },
-    ]);
-    expect(cursor).toBeUndefined();
-  });
-
   it('wakes those that listen to releases in turn', async () => {
     const store = new MemoryLockStore();
     const woken: string[] = [];
@@ -263,77 +244,6 @@ describe('a memory store', () => {
     expect(seen).toEqual([false]);
   });
 
-  it('takes several locks together, or says which is in the way, whose it is and for how long', async () => {
-    const store = new MemoryLockStore();
-    const held = await store.acquire({ name: 'b', owner: 'you:1', leaseTime: 60_000 });
-    await store.acquire({ name: 'a', owner: 'me:1', leaseTime: 60_000 });
-    const all = { names: ['a', 'b', 'c'], owner: 'me:1', leaseTime: 60_000 };
-    const refused = await store.acquireAll(all);
-    expect(refused).toMatchObject({ granted: false, name: 'b', holder: 'you:1' });
-    expect(refused.granted ? 0 : refused.retryAfter).toBeGreaterThan(50_000);
-    expect(await store.inspect('c')).toBeNull();
-    await store.release({ name: 'b', owner: 'you:1' });
-    const reply = await store.acquireAll({ ...all, leastToken: 2 * (held.granted ? held.fencingToken : 0) });
-    const tokens = reply.granted ? reply.fencingTokens : [];
-    expect(tokens).toHaveLength(3);
-    expect(Math.min(...tokens)).toBeGreaterThanOrEqual(2 * (held.granted ? held.fencingToken : NaN));
-  });
-
-  it('says why it does not pass a hold on: another owner or another kind has the lock, or none', async () => {
-    const store = new MemoryLockStore();
-    const transfer = { name: 'a', owner: 'me:1', next: 'you:1', leaseTime: 60_000, leastToken: 0 };
-    const before = Date.now() - 1_000;
-    const refused = await store.transfer(transfer);
-    expect(refused).toMatchObject({ granted: false, state: 'deleted' });
-    expect(refused.date).toBeGreaterThan(before);
-    expect(refused.date).toBeLessThan(before + 60_000);
-    expect(Number.isInteger(refused.date)).toBe(true);
-    await store.acquire({ name: 'a', owner: 'other:1', leaseTime: 60_000 });
-    expect(await store.transfer(transfer)).toMatchObject({ granted: false, state: 'taken' });
-    await store.acquire({ name: 'fair', owner: 'me:1', leaseTime: 60_000, queue: ask });
-    expect(await store.transfer({ ...transfer, name: 'fair' })).toMatchObject({
-      granted: false,
-      state: 'taken',
-    });
-    const permits = { kind: 'semaphore', mode: 'shared', capacity: 2 } as const;
-    const request = { name: 'permits', owner: 'me:1', leaseTime: 60_000 };
-    await store.acquire({ ...request, queue: { ...ask, ...permits } });
-    const ofPermits = { ...transfer, name: 'permits' };
-    expect(await store.transfer({ ...ofPermits, queue: { ...permits, capacity: 3 } })).toMatchObject({
-      granted: false,
-      state: 'taken',
-    });
-    // Another permit is free, so no owner is in the way.
-    expect(await store.transfer({ ...ofPermits, owner: 'third:1', queue: permits })).toMatchObject({
-      granted: false,
-      state: 'deleted',
-    });
-    expect(await store.transfer({ ...ofPermits, queue: permits })).toMatchObject({ granted: true });
-  });
-
-  it('says of a hold that is not there why, for a renewal, a release and a hand-over', async () => {
-    const store = new MemoryLockStore();
-    const mine = { name: 'a', owner: 'me:1' };
-    const renew = async () => await store.renew([{ ...mine, leaseTime: 1_000 }])[0];
-    expect([await renew(), await store.release(mine), await store.forceRelease('a')]).toEqual([
-      'deleted',
-      'deleted',
-      false,
-    ]);
-    await store.acquire({ name: 'a', owner: 'you:1', leaseTime: 60_000 });
-    expect([await renew(), await store.release(mine)]).toEqual(['taken', 'taken']);
-    expect(await store.release({ ...mine, queue: QUEUE })).toBe('taken');
-    await store.acquire({ name: 'fair', owner: 'you:1', leaseTime: 60_000, queue: ask });
-    const next = { owner: 'me:2', leaseTime: 60_000 };
-    await expect(store.queues.handOver?.({ name: 'fair', owner: 'me:1' }, next)).rejects.toMatchObject({
-      code: 'LOCK_KIND_MISMATCH',
-    });
-    expect(await store.queues.handOver?.({ name: 'free', owner: 'me:1' }, next)).toMatchObject({
-      released: 'deleted',
-      next: { granted: true },
-    });
-  });
-
   it('has a hold since its first acquisition, whatever follows, and wakes what waits where a lock is kept', async () => {
     jest.useFakeTimers();
     try {
@@ -360,11 +270,5 @@ describe('a memory store', () => {
     } finally {
       jest.useRealTimers();
     }
-  });
-
-  it('is always up, by itself', async () => {
-    const { status, nodes, warnings } = await new MemoryLockStore().health();
-    expect([status, warnings]).toEqual(['up', []]);
-    expect(nodes).toEqual([{ node: 'memory', status: 'up', latency: 0, error: undefined }]);
   });
 });

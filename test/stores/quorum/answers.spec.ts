@@ -121,11 +121,6 @@ describe('The health of a quorum', () => {
     ]);
   });
 
-  it('is up where no run is known yet', () => {
-    const reports = [report('a'), report('b'), report('c')];
-    expect(healthOf(reports, [undefined, undefined, undefined]).status).toBe('up');
-  });
-
   it('is degraded with a minority that does not vote, and down with a majority', () => {
     const reports = [report('a'), report('b'), report('c')];
     const one = healthOf(reports, [500, 0, 0]);

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { LockUnavailableError } from '../../../lib/index.js';
-import { Ballot, gather, tally, type Verdict } from '../../../lib/stores/quorum/ballot.js';
-import { quorumOf } from '../../../lib/stores/quorum/member.js';
+import { gather, type Verdict } from '../../../lib/stores/quorum/ballot.js';
 import { Presence } from '../../../lib/stores/quorum/presence.js';
 import { deferred } from '../../doubles/deferred.js';
 import { type ScriptedMember, scriptedMembers } from './scripted-member.js';
@@ -67,20 +66,6 @@ describe('The answers of the members', () => {
     expect(await asking(() => 'decided').answer(0)).toBe(true);
   });
 
-  it('include the errors of members, and count only the values', async () => {
-    const error = new Error('for the test');
-    const answers = await gather({ members, presence }, (_, index) =>
-      index === 1 ? Promise.reject(error) : index === 2 ? undefined : Promise.resolve(index),
-    );
-    expect(answers).toEqual([{ value: 0 }, { error }, undefined]);
-    expect([tally(answers), tally(answers, (value) => value === 1)]).toEqual([1, 0]);
-  });
-
-  it('are none where no member is asked', async () => {
-    expect(await gather({ members, presence }, () => undefined)).toEqual([undefined, undefined, undefined]);
-    expect(await new Ballot({ members, presence }).until(() => 'open')).toHaveLength(3);
-  });
-
   it.each([
     ['CommandTimeout', [0, 2]],
     ['NotConnected', [0, 2]],
@@ -99,14 +84,5 @@ describe('The answers of the members', () => {
     expect(await asking().answer(0, 1)).toBe(true);
     members[2]!.isDown = false;
     expect(presence.present()).toEqual([0, 1, 2]);
-  });
-});
-
-describe('quorumOf', () => {
-  it('is so many that two majorities always meet', () => {
-    for (let count = 1; count < 20; count++) {
-      expect(2 * quorumOf(count)).toBeGreaterThan(count);
-      expect(quorumOf(count)).toBeLessThanOrEqual(count);
-    }
   });
 });

@@ -106,15 +106,4 @@ describe('A quorum', () => {
     await expect(booting).rejects.toThrow(LockConfigError);
     await expect(booting).rejects.toThrow(REASON);
   });
-
-  it('has plain locks and multi-locks, re-entered as everywhere', async () => {
-    await locks.using(['a', 'b'], async (lease) => {
-      expect(lease.fencingTokens.size).toBe(2);
-      await locks.using('a', () => {
-        expect(locks.getLock('a').holdCount()).toBe(2);
-      });
-      expect(await locks.getLock('b').isLocked()).toBe(true);
-    });
-    expect(await locks.getLock('a').isLocked()).toBe(false);
-  });
 });

@@ -77,11 +77,6 @@ describe('The names of the locks of a quorum', () => {
     expect([...new Set(asked)]).toEqual([0, 1, 2]);
   });
 
-  it('go on at the node that is read, and end with none that is absent', async () => {
-    const members = [{ ...member(pages, true), isDown: true }, member(pages), member([['d']])];
-    expect(await all(listingOf(...members))).toEqual(['a', 'b', 'c', 'd']);
-  });
-
   it.each([0, 1, 2])(
     'are all told where node %d was passed over, and answers again at once',
     async (away) => {
@@ -110,34 +105,6 @@ describe('The names of the locks of a quorum', () => {
     const late = member([[]]);
     late.store.inspect = () => Promise.resolve({ holders: [{ since: BEGUN }] } as unknown as StoredLock);
     expect(await all(listingOf(late, member(pages), member(pages)))).toEqual(['a', 'b', 'c']);
-  });
-
-  it('are told again where the node that has told them is absent now', async () => {
-    const namesWith = async (absent: number) => {
-      const members = [0, 1, 2].map((index) => ({ ...member(pages), isDown: index === absent }));
-      return (await listingOf(...members).names({ prefix: '', cursor: '0@2' })).names.map(({ name }) => name);
-    };
-    expect([await namesWith(0), await namesWith(2)]).toEqual([['a', 'b'], []]);
-  });
-
-  it('end with the last page, and behind it there are none', async () => {
-    expect(await listingOf(member([['a']])).names({ prefix: '', cursor: undefined })).toMatchObject({
-      names: [{ name: 'a' }],
-      cursor: undefined,
-    });
-    const listing = listingOf(member(pages), member(pages), member([['d']]));
-    expect(await listing.names({ prefix: '', cursor: '0@2,1@2' })).toEqual({ names: [], cursor: undefined });
-  });
-
-  it('are not told where a node fails in a way that is no outage', async () => {
-    const broken = member(pages);
-    broken.store.listing.names = () => Promise.reject(new Error('broken'));
-    await expect(all(listingOf(broken, member(pages), member(pages)))).rejects.toThrow('broken');
-  });
-
-  it('are not told without a majority', async () => {
-    const listing = listingOf(member(pages), member(pages, true), member(pages, true));
-    await expect(all(listing)).rejects.toThrow(LockUnavailableError);
   });
 
   it('are not told without a majority, and the error says why of each node', async () => {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { LockKindMismatchError, type LockStore, LockUnavailableError } from '../../../lib/index.js';
+import { type LockStore, LockUnavailableError } from '../../../lib/index.js';
 import type { ConnectionChange, LossMessage } from '../../../lib/store/index.js';
 import { deferred } from '../../doubles/deferred.js';
 import { until } from '../../scenarios/until.js';
@@ -58,66 +58,6 @@ describe('QuorumLockStore', () => {
     expect((await holders()).every((owner) => owner === undefined)).toBe(true);
   });
 
-  it('also reports the answers that it did not need to know that there is no majority', async () => {
-    for (const member of members.slice(0, 3)) member.store.beforeAcquire = () => Promise.reject(unanswered());
-    for (const member of members.slice(3)) member.store.afterAcquire = () => sleep(20);
-    const error: unknown = await store.acquire(request).catch((reason: unknown) => reason);
-    expect((error as LockUnavailableError).outcomes.map(({ node, outcome }) => `${node} ${outcome}`)).toEqual(
-      ['node-0 error', 'node-1 error', 'node-2 error', 'node-3 granted', 'node-4 granted'],
-    );
-    await until(async () => (await holders()).every((owner) => owner === undefined));
-  });
-
-  it('sends the token along with a release that has to be repeated', async () => {
-    const token = await tokenOf();
-    for (const member of members) member.store.onRelease = () => Promise.reject(unanswered());
-    await expect(store.release(request)).rejects.toMatchObject({
-      code: 'LOCK_UNAVAILABLE',
-      effect: 'unknown',
-    });
-    for (const member of members) member.store.onRelease = () => undefined;
-    expect(await store.release(request)).toBe('released');
-    for (const member of members) {
-      expect(member.store.released.map(({ fencingToken }) => fencingToken)).toEqual([token, token]);
-    }
-  });
-
-  it('says of a release that the silent could decide what each has said', async () => {
-    await store.acquire(request);
-    for (const member of members.slice(0, 2)) member.store.onRelease = () => Promise.reject(unanswered());
-    await members[2]!.store.forceRelease('a');
-    const error: unknown = await store.release(request).catch((reason: unknown) => reason);
-    expect((error as LockUnavailableError).outcomes.map(({ outcome }) => outcome)).toEqual([
-      'error',
-      'error',
-      'taken',
-      'granted',
-      'granted',
-    ]);
-    for (const member of members) member.store.onRelease = () => undefined;
-  });
-
-  it('repeats a release on the nodes that have not answered it', async () => {
-    await store.acquire(request);
-    members[4]!.store.onRelease = () => Promise.reject(unanswered());
-    expect(await store.release(request)).toBe('released');
-    members[4]!.store.onRelease = () => undefined;
-    await until(async () => (await holders()).every((owner) => owner === undefined));
-  });
-
-  it('repeats it for as long as the lease lasts, which may be longer than that of the module', async () => {
-    const short = storeOn(members, 50);
-    expect((await short.acquire(request)).granted).toBe(true);
-    const [first] = members;
-    if (first === undefined) throw new Error('no member');
-    first.store.onRelease = () => Promise.reject(unanswered());
-    expect(await short.release(request)).toBe('released');
-    await sleep(150);
-    first.store.onRelease = () => undefined;
-    await until(async () => (await first.store.inspect('a')) === null);
-    await short.close();
-  });
-
   it('repeats a release behind a request that may arrive after it', async () => {
     const [gate, arrived] = [deferred(), deferred()];
     members[4]!.store.beforeAcquire = () => gate.promise;
@@ -142,14 +82,6 @@ describe('QuorumLockStore', () => {
     // The first request arrives only now, over a connection that is gone.
     await acquire(request);
     await until(async () => (await holders())[4] === undefined);
-  });
-
-  it('frees what a lost lease still holds on a minority', async () => {
-    await store.acquire(request);
-    for (const member of members.slice(0, 3)) await member.store.forceRelease('a');
-    expect(await store.renew([request])[0]).toBe('deleted');
-    await until(async () => (await holders()).every((owner) => owner === undefined));
-    expect(await store.release(request)).toBe('deleted');
   });
 
   it('frees what a top-up takes that arrives after its lease has been lost', async () => {
@@ -179,28 +111,6 @@ describe('QuorumLockStore', () => {
     } of members)
       calls.acquire = 0;
   }
-
-  it('tells a majority the token before the lock counts, where clocks are far apart', async () => {
-    await setAhead(members[0]!);
-    const token = await tokenOf();
-    const tokens = await Promise.all(
-      members.map(async (member) => (await member.store.inspect('a'))?.fencingToken),
-    );
-    expect(tokens.filter((told = 0) => told >= token).length).toBeGreaterThanOrEqual(3);
-  });
-
-  it('gives no lock whose token too few could be told, and takes it back', async () => {
-    await setAhead(members[0]!);
-    for (const { store: scripted } of members.slice(1)) {
-      scripted.beforeAcquire = () => {
-        if (scripted.calls.acquire > 1) throw unanswered();
-      };
-    }
-    const error: unknown = await store.acquire(request).catch((reason: unknown) => reason);
-    expect(error).toMatchObject({ code: 'LOCK_UNAVAILABLE', effect: 'refused' });
-    expect((error as LockUnavailableError).outcomes).toHaveLength(5);
-    expect(await holders()).toEqual(members.map(() => undefined));
-  });
 
   it('takes nothing for an owner any more that has given up while it was still asking', async () => {
     await setAhead(members[0]!);
@@ -247,29 +157,6 @@ describe('QuorumLockStore', () => {
   });
 
   describe('an extension', () => {
-    it('counts the members that still held it, and no others', async () => {
-      await store.acquire(request);
-      for (const member of members.slice(0, 2)) await member.store.forceRelease('a');
-      expect(await store.renew([request])[0]).toBe('held');
-      await until(async () => (await holders()).every((owner) => owner === 'me'));
-      for (const member of members.slice(0, 3)) await member.store.forceRelease('a');
-      expect(await store.renew([request])[0]).toBe('deleted');
-    });
-
-    it('for no time gives a member that lost it the rest of the lease, and none more than that', async () => {
-      const left = async (index: number) =>
-        (await members[index]!.store.inspect('a'))?.holders[0]?.remainingTime ?? 0;
-      await store.acquire({ ...request, leaseTime: 20_000 });
-      await sleep(200);
-      await members[0]!.store.forceRelease('a');
-      expect(await store.renew([{ ...request, leaseTime: 0 }])[0]).toBe('held');
-      await until(async () => (await holders())[0] === 'me');
-      expect(await left(0)).toBeGreaterThan(0);
-      for (const index of members.keys()) expect(await left(index)).toBeLessThanOrEqual(19_800);
-      const of1 = await left(1);
-      expect(await left(0)).toBeLessThanOrEqual(of1 + 1);
-    });
-
     it('gives a member that answers late no more than what is left by then', async () => {
       await store.acquire({ ...request, leaseTime: 20_000 });
       const gate = deferred();
@@ -281,42 +168,6 @@ describe('QuorumLockStore', () => {
       gate.resolve();
       await until(async () => (await holders())[0] === 'me');
       expect((await late.inspect('a'))?.holders[0]?.remainingTime).toBeLessThanOrEqual(19_900);
-    });
-
-    it('is taken where another has got it', async () => {
-      await store.acquire(request);
-      for (const member of members.slice(0, 3)) {
-        await member.store.forceRelease('a');
-        await member.store.acquire({ ...request, owner: 'other' });
-      }
-      expect(await store.renew([request])[0]).toBe('taken');
-      await until(async () => (await holders()).every((owner) => owner !== 'me'));
-      expect((await holders()).slice(0, 3)).toEqual(['other', 'other', 'other']);
-    });
-
-    it('is neither where the silent could decide it, and says what each has said', async () => {
-      await store.acquire(request);
-      for (const member of members.slice(0, 2)) member.store.onRenew = () => Promise.reject(unanswered());
-      await members[2]!.store.forceRelease('a');
-      const error: unknown = await store.renew([request])[0]?.catch((reason: unknown) => reason);
-      expect(error).toBeInstanceOf(LockUnavailableError);
-      expect(error).toMatchObject({ effect: 'unknown' });
-      const { outcomes } = error as LockUnavailableError;
-      expect(outcomes.map(({ outcome }) => outcome)).toEqual([
-        'error',
-        'error',
-        'taken',
-        'granted',
-        'granted',
-      ]);
-      // Nothing has been given up.
-      expect((await holders()).slice(3)).toEqual(['me', 'me']);
-    });
-
-    it('does not wait for members that cannot change it', async () => {
-      await store.acquire(request);
-      for (const member of members.slice(3)) member.store.onRenew = () => new Promise(() => undefined);
-      expect(await store.renew([request])[0]).toBe('held');
     });
 
     it('for longer than the usual lease keeps nodes that restart from voting for so long', async () => {
@@ -333,74 +184,6 @@ describe('QuorumLockStore', () => {
     expect(await short.release({ name: 'a', owner: 'me', keepFor: 60_000 })).toBe('released');
     await expectNoVoteOfRestarted(short);
     await short.close();
-  });
-
-  it('names the holder that most nodes name', async () => {
-    for (const [index, owner] of ['x', 'y', 'y', 'y', 'z'].entries()) {
-      await members[index]!.store.acquire({ ...request, owner });
-    }
-    expect(await store.acquire(request)).toMatchObject({ granted: false, holder: 'y' });
-  });
-
-  it('is looked at again when a majority may be free, not when the first node is', async () => {
-    for (const [index, leaseTime] of [10_000, 20_000, 30_000, 30_000, 30_000].entries()) {
-      await members[index]!.store.acquire({ ...request, owner: 'other', leaseTime });
-    }
-    const reply = await store.acquire(request);
-    expect(reply.granted ? 0 : reply.retryAfter).toBeGreaterThan(20_000);
-  });
-
-  it('is looked at again when so many have ended as keep a majority from being free', async () => {
-    const occupied = async (name: string, ...leaseTimes: number[]) => {
-      for (const [index, leaseTime] of leaseTimes.entries()) {
-        if (leaseTime > 0) await members[index]!.store.acquire({ name, owner: 'other', leaseTime });
-      }
-      const reply = await store.acquire({ ...request, name });
-      return reply.granted ? NaN : reply.retryAfter;
-    };
-    const all = await occupied('all', 50_000, 10_000, 40_000, 20_000, 30_000);
-    expect([all > 25_000, all <= 30_000]).toEqual([true, true]);
-    // Two are free, so the end of one is enough.
-    const most = await occupied('most', 0, 0, 40_000, 10_000, 20_000);
-    expect([most > 5_000, most <= 10_000]).toEqual([true, true]);
-    // One is free, so two have to end.
-    const some = await occupied('some', 0, 40_000, 10_000, 20_000, 30_000);
-    expect([some > 15_000, some <= 20_000]).toEqual([true, true]);
-  });
-
-  describe('several names', () => {
-    const both = { names: ['a', 'b'], owner: 'me', leaseTime: LEASE };
-    const occupy = async (name: string, owner: string, indexes: readonly number[], leaseTime: number) => {
-      for (const index of indexes) await members[index]!.store.acquire({ name, owner, leaseTime });
-    };
-
-    it('are refused with the one that is in the way of a majority, its holder and its end', async () => {
-      // The first to answer name another one, which a majority would grant.
-      await occupy('a', 'stray', [0, 1], 5_000);
-      await occupy('b', 'holder', [0, 1, 2, 3, 4], 20_000);
-      const reply = await store.acquireAll(both);
-      expect(reply).toMatchObject({ granted: false, name: 'b', holder: 'holder' });
-      expect(reply.granted ? 0 : reply.retryAfter).toBeGreaterThan(15_000);
-    });
-
-    it('are refused for a short time where none is in the way of a majority', async () => {
-      await occupy('a', 'stray', [0], 5_000);
-      await occupy('b', 'holder', [1, 2], 20_000);
-      const reply = await store.acquireAll(both);
-      expect(reply).toMatchObject({ granted: false, name: 'b', holder: 'holder' });
-      expect(reply.granted ? Infinity : reply.retryAfter).toBeLessThanOrEqual(500);
-    });
-  });
-
-  it('is looked at again soon where no majority holds it, and what was granted is given back', async () => {
-    for (const [index, owner] of ['x', 'y', 'z'].entries()) {
-      await members[index]!.store.acquire({ ...request, owner, leaseTime: 60_000 });
-      // The free ones answer first.
-      members[index]!.store.afterAcquire = () => sleep(5);
-    }
-    // Not when the lease of any of them ends: they are about to give it up.
-    expect(await store.acquire(request)).toMatchObject({ granted: false, retryAfter: 500 });
-    expect((await holders()).slice(3)).toEqual([undefined, undefined]);
   });
 
   describe('after a split vote', () => {
@@ -462,23 +245,6 @@ describe('QuorumLockStore', () => {
       gate.resolve();
       // What has arrived late is given back.
       await until(async () => (await holders())[0] !== 'me');
-    });
-
-    it('asks no more than the next one while the first is silent and the next one refuses', async () => {
-      members[0]!.store.beforeAcquire = () => new Promise(() => undefined);
-      await store.acquire(request).catch(() => undefined);
-      const before = calls();
-      expect(await store.acquire({ ...request, owner: 'next' })).toMatchObject({
-        granted: false,
-        holder: 'y',
-      });
-      expect(calls().map((count, index) => count - before[index]!)).toEqual([0, 1, 0, 0, 0]);
-    });
-
-    it('asks the next one when the first is out of order', async () => {
-      await free();
-      members[0]!.store.beforeAcquire = () => Promise.reject(unanswered());
-      expect(await store.acquire(request)).toMatchObject({ granted: true });
     });
 
     it('asks no member any more for an owner that has given up meanwhile', async () => {
@@ -543,50 +309,6 @@ describe('QuorumLockStore', () => {
       }
     });
 
-    it('lets the next token be greater where a node has forgotten the lock, so that a minority holds it', async () => {
-      const ahead = (Date.now() + LEASE / 3) * 1_000;
-      await members[0]!.store.acquire({ ...request, owner: 'former', leastToken: ahead });
-      await members[0]!.store.release({ name: 'a', owner: 'former' });
-      for (const member of members.slice(3)) member.store.beforeAcquire = () => Promise.reject(unanswered());
-      const token = await tokenOf();
-      expect(token).toBeGreaterThan(ahead);
-      for (const member of members) member.store.beforeAcquire = () => undefined;
-      members[0]!.restart();
-      await members[0]!.store.forceRelease('a');
-      expect(await store.forceRelease('a')).toBe(true);
-      const next = await store.acquire({ ...request, owner: 'next' });
-      expect(next).toMatchObject({ granted: true });
-      expect(next.granted && next.fencingToken).toBeGreaterThan(token);
-    });
-
-    it('takes the lock also where the last token has been evicted on all nodes', async () => {
-      await store.acquire(request);
-      for (const { store: scripted } of members) {
-        const inspect = scripted.inspect.bind(scripted);
-        scripted.inspect = async (name) => {
-          const stored = await inspect(name);
-          return stored && { ...stored, fencingToken: undefined };
-        };
-      }
-      expect(await store.forceRelease('a')).toBe(true);
-      expect((await holders()).every((owner) => owner === undefined)).toBe(true);
-    });
-
-    it('gives a token beyond all that were handed on, and none that is far ahead, however often', async () => {
-      const tokens: number[] = [];
-      for (let n = 0; n < 8; n++) {
-        const reply = await store.acquire({ ...request, owner: `owner-${String(n)}` });
-        tokens.push(reply.granted ? reply.fencingToken : NaN);
-        expect(await store.forceRelease('a')).toBe(true);
-      }
-      const [first = NaN, second = NaN] = tokens;
-      expect(second - first).toBeGreaterThan((LEASE / 2) * 1_000);
-      const steps = tokens.slice(1).map((token, n) => token - (tokens[n] ?? NaN));
-      // A hand-off takes ten µs and more.
-      for (const step of steps) expect(step).toBeGreaterThanOrEqual(100_000);
-      expect(tokens.at(-1)).toBeLessThan((Date.now() + LEASE) * 1_000);
-    });
-
     it('leaves an owner alone that gets the lock meanwhile on nodes that have not learned the token', async () => {
       const ahead = (Date.now() + LEASE / 3) * 1_000;
       await members[0]!.store.acquire({ ...request, owner: 'former', leastToken: ahead });
@@ -649,145 +371,6 @@ describe('QuorumLockStore', () => {
       await sleep(20);
       expect(await holders()).toEqual(members.map(() => undefined));
     });
-
-    it('fails where too few learn the token', async () => {
-      await store.acquire(request);
-      for (const member of members.slice(0, 3))
-        member.store.beforeAcquire = () => Promise.reject(unanswered());
-      await expect(store.forceRelease('a')).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE' });
-      expect((await members[0]!.store.inspect('a'))?.holders[0]?.owner).toBe('me');
-      for (const member of members) member.store.beforeAcquire = () => undefined;
-    });
-
-    it('says why a node did not learn it', async () => {
-      await store.acquire(request);
-      const error = unanswered();
-      members[0]!.store.inspect = () => Promise.reject(error);
-      for (const member of members.slice(1, 3))
-        member.store.beforeAcquire = () => Promise.reject(unanswered());
-      await expect(store.forceRelease('a')).rejects.toMatchObject({
-        outcomes: [{ outcome: 'error', error }, {}, {}, {}, {}],
-      });
-      for (const member of members) member.store.beforeAcquire = () => undefined;
-    });
-
-    it('needs a majority that answers', async () => {
-      await store.acquire(request);
-      for (const member of members.slice(0, 3)) member.store.inspect = () => Promise.reject(unanswered());
-      await expect(store.forceRelease('a')).rejects.toMatchObject({
-        code: 'LOCK_UNAVAILABLE',
-        effect: 'unknown',
-      });
-      expect((await members[4]!.store.inspect('a'))?.holders[0]?.owner).toBe('me');
-    });
-  });
-
-  describe('a member that is absent', () => {
-    it('is not waited for where the vote cannot be won without it, and is told to let go', async () => {
-      await members[0]!.store.acquire({ ...request, owner: 'other' });
-      await members[1]!.store.acquire({ ...request, owner: 'other' });
-      const gate = deferred();
-      members[4]!.store.beforeAcquire = () => gate.promise;
-      // The first time it costs a moment to find out.
-      expect(await store.acquire(request)).toMatchObject({ granted: false, holder: 'other' });
-      gate.resolve();
-      await until(async () => (await holders())[4] === undefined);
-    });
-
-    it('is waited for where no majority is left without it', async () => {
-      for (const member of members.slice(0, 2))
-        member.store.beforeAcquire = () => Promise.reject(unanswered());
-      members[4]!.store.beforeAcquire = () => sleep(300);
-      expect(await store.acquire(request)).toMatchObject({ granted: true });
-    });
-
-    it('is not asked while its connection is down, and neither is it told anything', async () => {
-      members[4]!.isDown = true;
-      expect(await store.acquire(request)).toMatchObject({ granted: true });
-      expect(await store.release(request)).toBe('released');
-      expect(members[4]!.store.calls).toMatchObject({ acquire: 0, release: 0 });
-    });
-
-    it('is asked all the same where too few are left, for its connection may come back', async () => {
-      for (const member of members.slice(2)) member.isDown = true;
-      expect(await store.acquire(request)).toMatchObject({ granted: true });
-    });
-
-    it('has an outcome like any other', async () => {
-      members[4]!.isDown = true;
-      for (const member of members.slice(1, 4))
-        member.store.beforeAcquire = () => Promise.reject(unanswered());
-      const error: unknown = await store.acquire(request).catch((reason: unknown) => reason);
-      const { outcomes } = error as LockUnavailableError;
-      expect(outcomes.map(({ outcome }) => outcome)).toEqual(['granted', 'error', 'error', 'error', 'error']);
-      expect((outcomes[4]?.error as LockUnavailableError).cause).toEqual(new Error('out of reach'));
-    });
-  });
-
-  describe('a subscription', () => {
-    /** How each member's subscription stands; undefined where it is refused. */
-    const subscribeWith = async (standing: (boolean | undefined)[], closed: number[] = []) => {
-      members.forEach((member, index) => {
-        member.store.subscribeToReleases = () => {
-          const active = standing[index];
-          if (active === undefined) return Promise.reject(unanswered());
-          return Promise.resolve({ active, close: () => void closed.push(index) });
-        };
-      });
-      return await store.subscribeToReleases('a', () => undefined);
-    };
-
-    it('is to be trusted so long as the messages of a majority arrive', async () => {
-      expect((await subscribeWith([true, true, true, false, undefined])).active).toBe(true);
-      expect((await subscribeWith([true, true, false, false, false])).active).toBe(false);
-    });
-
-    it('is none where a majority refuses, and closes what it has', async () => {
-      const closed: number[] = [];
-      await expect(
-        subscribeWith([true, true, undefined, undefined, undefined], closed),
-      ).rejects.toMatchObject({
-        code: 'LOCK_UNAVAILABLE',
-      });
-      expect(closed).toEqual([0, 1]);
-    });
-  });
-
-  describe('where members find something else under the name', () => {
-    const mismatch = new LockKindMismatchError('a', { expected: 'plain lock', found: 'string' });
-    const refuse = () => Promise.reject(mismatch);
-
-    it('says so where too few can grant the lock for that', async () => {
-      for (const { store: scripted } of members.slice(0, 2)) scripted.beforeAcquire = refuse;
-      expect(await store.acquire(request)).toMatchObject({ granted: true });
-      await store.release(request);
-      for (const { store: scripted } of members.slice(2, 3)) scripted.beforeAcquire = refuse;
-      await expect(store.acquire({ ...request, owner: 'next' })).rejects.toBe(mismatch);
-      await until(async () => (await holders()).every((owner) => owner === undefined));
-    });
-
-    it('says so where too few hold the lock any more for that, and gives the rest back', async () => {
-      await store.acquire(request);
-      for (const { store: scripted } of members.slice(0, 3)) scripted.onRenew = refuse;
-      await expect(store.renew([request])[0]).rejects.toBe(mismatch);
-      await until(async () => (await holders()).every((owner) => owner === undefined));
-    });
-
-    it('says so of a release', async () => {
-      await store.acquire(request);
-      for (const { store: scripted } of members.slice(0, 3)) scripted.onRelease = refuse;
-      await expect(store.release(request)).rejects.toBe(mismatch);
-    });
-  });
-
-  it('renews each of several locks by itself', async () => {
-    const both = { names: ['a', 'b'], owner: 'me', leaseTime: LEASE };
-    expect(await store.acquireAll(both)).toMatchObject({ granted: true });
-    const renewed = () => Promise.all(store.renew(['a', 'b'].map((name) => ({ ...request, name }))));
-    expect(await renewed()).toEqual(['held', 'held']);
-    for (const member of members) await member.store.forceRelease('a');
-    expect(await renewed()).toEqual(['deleted', 'held']);
-    expect(await store.release({ name: 'b', owner: 'me' })).toBe('released');
   });
 
   it('takes away a hold that has no end, without giving it one, and none of another kind', async () => {
@@ -825,15 +408,6 @@ describe('QuorumLockStore', () => {
       error: down.cause,
     }));
     expect(outageWith(3)).toMatchObject({ key: 'a', effect: 'refused', cause: down.cause, outcomes });
-  });
-
-  it('asks for a release what any member can reach', async () => {
-    const asked = { id: '1', name: 'a', owner: 'me:1', by: 'console', reason: undefined };
-    expect(await store.requestRelease?.(asked)).toBe(false);
-    const told: unknown[] = [];
-    await members[3]!.store.subscribeToQueue('me', (message) => told.push(message));
-    expect(await store.requestRelease?.(asked)).toBe(true);
-    expect(told).toEqual([{ ...asked, type: 'asked' }]);
   });
 
   it('passes on what a majority tells a client of its losses, once, and nothing after the close', async () => {

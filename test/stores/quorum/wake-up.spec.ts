@@ -58,18 +58,6 @@ describe('WakeUp', () => {
     expect(woken).toBe(1);
   });
 
-  it('takes a second message of one node for the next release', () => {
-    hear(0, 1, 2);
-    hear(0, 1, 2);
-    expect(woken).toBe(2);
-  });
-
-  it('does not lose the release that comes right behind another', () => {
-    hear(0, 1, 2, 0);
-    jest.advanceTimersByTime(SETTLED);
-    expect(woken).toBe(2);
-  });
-
   it('wakes ever more rarely for a minority, however many messages it sends', () => {
     hearEach(1, 2_000, 3, 4);
     expect(woken).toBeGreaterThan(4);
@@ -88,21 +76,6 @@ describe('WakeUp', () => {
     expect(woken).toBe(already + 1);
   });
 
-  it('forgets no message of a minority that comes while it rests', () => {
-    hearEach(SETTLED, 10, 3);
-    const already = woken;
-    hear(4);
-    jest.advanceTimersByTime(1_000);
-    expect(woken).toBe(already + 1);
-  });
-
-  it('wakes at once for a majority, after many messages of a minority', () => {
-    hearEach(SETTLED, 50, 3);
-    const already = woken;
-    hear(0, 1, 2, 3, 4);
-    expect(woken).toBe(already + 1);
-  });
-
   it('takes the messages of nodes that are far apart for a majority, however long it would rest for fewer', () => {
     hearEach(SETTLED, 100, 3);
     // It has just woken, and the rest that begins is the longest.
@@ -117,22 +90,6 @@ describe('WakeUp', () => {
     expect(woken).toBe(already + 1);
     jest.advanceTimersByTime(2 * SETTLED);
     expect(woken).toBe(already + 1);
-  });
-
-  it('says nothing after it was closed while it rested', () => {
-    hearEach(SETTLED, 5, 3);
-    const already = woken;
-    wakeUp.close();
-    jest.advanceTimersByTime(1_000);
-    expect(woken).toBe(already);
-    expect(jest.getTimerCount()).toBe(0);
-  });
-
-  it('says nothing after it was closed', () => {
-    hear(0);
-    wakeUp.close();
-    jest.advanceTimersByTime(SETTLED);
-    expect(woken).toBe(0);
   });
 
   it('never misses a majority, whatever messages came before', () => {

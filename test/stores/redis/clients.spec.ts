@@ -86,11 +86,6 @@ describe('Our own client', () => {
     expect(keep(commandClient('redis://a?connectTimeout=9000', 2_000)).options.connectTimeout).toBe(9_000);
   });
 
-  it('asks sentinels anew at growing pauses, of a second at most', () => {
-    const pause = client.options.sentinelReconnectStrategy;
-    expect([1, 5, 10, 11].map((attempt) => pause?.(attempt))).toEqual([100, 500, 1_000, 1_000]);
-  });
-
   it('forgets the timer of a connection that has closed', () => {
     const own = keep(new Redis({ lazyConnect: true }));
     const nodeOfCluster = keep(new Redis({ lazyConnect: true }));
@@ -107,49 +102,6 @@ describe('Our own client', () => {
       closed.emit('close');
       expect(jest.getTimerCount()).toBe(before);
     }
-  });
-
-  it('for messages leaves the database and the options of commands aside', () => {
-    const given = keep(
-      new Redis({ lazyConnect: true, db: 3, keyPrefix: 'app:', enableReadyCheck: false, host: 'a' }),
-    );
-    expect(keep(subscriberClient(given)).options).toMatchObject({
-      host: 'a',
-      db: 0,
-      autoResubscribe: false,
-      enableReadyCheck: true,
-      enableOfflineQueue: false,
-    });
-    const ofNode = keep(nodeSubscriberClient(given)).options;
-    expect(ofNode).toMatchObject({
-      host: 'a',
-      keyPrefix: '',
-      readOnly: false,
-      autoResubscribe: false,
-      enableReadyCheck: false,
-    });
-    expect(ofNode.retryStrategy?.(1)).toBeNull();
-  });
-
-  it('of a cluster decides itself what is sent again, and looks for nodes itself', () => {
-    const nodes = [{ host: 'a', port: 1, tls: {} }];
-    const given = { redisOptions: { password: 'secret', enableReadyCheck: true }, enableReadyCheck: true };
-    const { options } = keep(clusterClient({ nodes, shared: { username: 'user' } }, given, 2_000));
-    expect(options).toMatchObject({
-      enableReadyCheck: false,
-      enableOfflineQueue: false,
-      lazyConnect: true,
-      slotsRefreshInterval: 0,
-      clusterNodeRetryStrategy: null,
-      redisOptions: {
-        username: 'user',
-        password: 'secret',
-        enableReadyCheck: false,
-        maxRetriesPerRequest: 0,
-        socketTimeout: 4_000,
-      },
-    });
-    expect([1, 2, 20].map((attempt) => options.clusterRetryStrategy?.(attempt))).toEqual([50, 100, 500]);
   });
 
   it('is named by where it connects, without user and password', () => {

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import type { ConnectionChange } from '../../../lib/store/store-health.js';
 import { stageOf } from '../../../lib/stores/redis/connection/connection-stage.js';
 import { ConnectionState } from '../../../lib/stores/redis/connection/connection-state.js';
-import { NotAdmitted, WrongDatabase } from '../../../lib/stores/redis/connection/redis-errors.js';
+import { NotAdmitted } from '../../../lib/stores/redis/connection/redis-errors.js';
 import { SentinelRound } from '../../../lib/stores/redis/connection/sentinel-round.js';
 import { errorReply } from '../../doubles/replies.js';
 
@@ -21,73 +21,6 @@ describe('The state of a connection', () => {
     state.onChange((change) => changes.push(change));
     return { state, changes };
   };
-  /** Whether it has resolved by now. */
-  const isOver = async (news: Promise<void>) => {
-    let over = false;
-    void news.then(() => (over = true));
-    for (let n = 0; n < 5; n++) await Promise.resolve();
-    return over;
-  };
-
-  it('is told once for each change, with the reason, and says which connection is the first', () => {
-    const { state, changes } = open();
-    expect(state.isDown).toBe(false);
-    const reason = new Error('connect ECONNREFUSED');
-    state.failed(reason);
-    expect([state.lastError, changes]).toEqual([reason, []]);
-    state.set(true);
-    state.set(true);
-    expect([state.isDown, state.lastError]).toEqual([false, undefined]);
-    state.failed(reason);
-    state.set(false);
-    state.set(false);
-    expect([state.isDown, state.lastError]).toEqual([true, reason]);
-    state.set(true);
-    expect(changes).toEqual([
-      { node: 'node', connected: true, first: true, error: undefined },
-      { node: 'node', connected: false, first: false, error: reason },
-      { node: 'node', connected: true, first: false, error: undefined },
-    ]);
-  });
-
-  it('that could not be made at all is down, and the first later one is no news of a first', () => {
-    const { state, changes } = open();
-    state.set(false);
-    state.set(true);
-    expect(changes.map(({ connected, first }) => [connected, first])).toEqual([
-      [false, false],
-      [true, false],
-    ]);
-  });
-
-  it('waits for news until there are some, for no longer than its time', async () => {
-    const { state } = open();
-    const [first, second] = [state.news(1_000), state.news(2_000)];
-    jest.advanceTimersByTime(999);
-    expect(await isOver(first)).toBe(false);
-    jest.advanceTimersByTime(1);
-    expect([await isOver(first), await isOver(second)]).toEqual([true, false]);
-    state.settle();
-    expect(await isOver(second)).toBe(true);
-    expect(jest.getTimerCount()).toBe(0);
-  });
-
-  it('waits for nothing where the server does not let this client in, and is down then', async () => {
-    const { state, changes } = open();
-    const news = state.news(1_000);
-    state.failed(new Error('connect ECONNREFUSED'));
-    expect([await isOver(news), state.refusal]).toEqual([false, undefined]);
-    state.failed(errorReply('WRONGPASS invalid username-password pair'));
-    expect(await isOver(news)).toBe(true);
-    expect(state.refusal).toBeInstanceOf(NotAdmitted);
-    expect(changes).toMatchObject([
-      { connected: false, error: { message: expect.stringContaining('WRONGPASS') } },
-    ]);
-    // What is no answer of the server is told as it is.
-    const other = new WrongDatabase(3, 'switched');
-    state.failed(other);
-    expect(state.refusal).toBe(other);
-  });
 
   it('shows no password that a failed command contains, and leaves that error to the application', () => {
     const { state } = open();

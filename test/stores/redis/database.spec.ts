@@ -14,7 +14,6 @@ import { createLeastUser } from '../../support/acl.js';
 import { RedisCluster } from '../../support/redis-cluster.js';
 import type { RedisServer } from '../../support/redis-server.js';
 import { first } from '../../support/tier.js';
-import { lockKeys } from '../../support/keys.js';
 
 const environment = new TestEnvironment();
 let server: RedisServer;
@@ -227,14 +226,6 @@ describe.each(first(2, CLIENTS))('A client of the application, %s,', (_, connect
     },
   );
 
-  it('that is told to switch before it is connected, and keeps nothing for later, has its locks', async () => {
-    const own = connect({ enableOfflineQueue: false });
-    const locks = service(own);
-    await expect(own.select(2)).rejects.toThrow("Stream isn't writeable");
-    await (await locks.acquire('order:7')).release();
-    expect(await databases()).toEqual(['db0']);
-  });
-
   it('is never switched by the locks, and a lock under way at that moment is not taken for one', async () => {
     const own = connect();
     const locks = service(own);
@@ -251,29 +242,6 @@ describe.each(first(2, CLIENTS))('A client of the application, %s,', (_, connect
     expect(await own.get('key')).toBe('value');
   });
 
-  it.each([
-    ['plain', 'known', (locks: LockService) => locks.getLock('order:7')],
-    ['plain', 'not known', (locks: LockService) => locks.getLock('order:7')],
-    ['fair', 'known', (locks: LockService) => locks.getFairLock('order:7')],
-    ['fair', 'not known', (locks: LockService) => locks.getFairLock('order:7')],
-  ] as const)(
-    'that is switched right after a release of a %s lock, with a script that is %s, releases it',
-    async (_, script, lockOf) => {
-      const own = connect();
-      const locks = service(own);
-      await (await lockOf(locks).acquire()).release();
-      const lease = await lockOf(locks).acquire();
-      if (script === 'not known') await server.client().script('FLUSH');
-      const released = lease.release();
-      await Promise.resolve(); // anything that runs before the turn ends
-      const switched = own.select(3);
-      await Promise.all([released, switched]);
-      await own.select(0);
-      await until(async () => (await server.client().exists('lock:order:7')) === 0, 3_000);
-      expect(await databases()).toEqual(['db0']);
-    },
-  );
-
   it('whose transaction is not carried out has its locks on the database that it names', async () => {
     const own = connect();
     const locks = service(own);
@@ -286,33 +254,6 @@ describe.each(first(2, CLIENTS))('A client of the application, %s,', (_, connect
     expect(await server.client().exists('lock:order:7')).toBe(1);
     await lease.release();
     expect(await databases()).toEqual(['db0', 'db2']);
-  });
-
-  it('that is switched right after acquisitions takes nothing in the other database', async () => {
-    const own = connect();
-    const locks = service(own);
-    await (await locks.acquire('first')).release();
-    const attempts = ['a', 'b', 'c'].map((name) => locks.tryAcquire(name).catch((error: unknown) => error));
-    await Promise.resolve();
-    const switched = own.select(3);
-    for (const attempt of attempts) expect(isLockUnavailableError(await attempt)).toBe(true);
-    await switched;
-    expect(await databases()).toEqual(['db0']);
-    await own.select(0);
-    await until(async () => (await lockKeys(server.client())).length === 0, 3_000);
-  });
-
-  it('that has been switched before it was given has its locks there, also after a reconnection', async () => {
-    const own = connect();
-    await own.select(3);
-    const locks = service(own);
-    const lease = await locks.acquire('order:7');
-    expect(await databases()).toEqual(['db3']);
-    own.disconnect(true);
-    await once(own, 'ready');
-    await lease.extend(6_000);
-    await lease.release();
-    expect(await locks.health()).toMatchObject({ status: 'up' });
   });
 });
 

@@ -8,7 +8,6 @@ import { ScriptedClient } from '../../doubles/scripted-client.js';
 
 const WITHHELD = errorReply("NOPERM User default has no permissions to run the 'eval' command");
 const NO_SCRIPT = errorReply('NOSCRIPT No matching script.');
-const REPLICA = errorReply("READONLY You can't write against a read only replica.");
 const AWAY = new Error('away');
 
 beforeEach(() => {
@@ -37,7 +36,6 @@ interface Asked extends Partial<Pick<Call, 'script' | 'acquisition' | 'group' | 
 
 function open(answer: (command: readonly unknown[]) => unknown = numbers) {
   const client = new ScriptedClient(answer);
-  const refused: unknown[] = [];
   const state = {
     client: client.redis,
     commandTimeout: 1_000,
@@ -47,9 +45,7 @@ function open(answer: (command: readonly unknown[]) => unknown = numbers) {
     asked: () => undefined,
     answered: () => undefined,
     lost: (_: number, cause?: unknown) => new Error('the connection was lost meanwhile', { cause }),
-    refusedAsReplica: (error: unknown) => {
-      refused.push(error);
-    },
+    refusedAsReplica: () => undefined,
   };
   const evaluator = new Evaluator(state);
   const ask = (key: string, { isAlone = false, ...parts }: Asked = {}): Promise<unknown> =>
@@ -58,7 +54,7 @@ function open(answer: (command: readonly unknown[]) => unknown = numbers) {
       evaluator.run({ ...call, keys: [key], args: [key, 30], ...parts, resolve, reject }, isAlone);
     });
   const together = (...keys: string[]) => Promise.allSettled(keys.map((key) => ask(key)));
-  return { client, refused, state, evaluator, ask, together };
+  return { client, state, evaluator, ask, together };
 }
 
 /** The commands in short: which, and whether the script was whole, with how many calls. */
@@ -73,20 +69,6 @@ function byHand() {
   const answers: ((reply: unknown) => void)[] = [];
   return { answers, answer: () => new Promise((resolve) => answers.push(resolve)) };
 }
-
-describe('A call of a script', () => {
-  it('by ASKING leaves in one piece with that', async () => {
-    const { client, ask } = open(([command]) => (command === 'asking' ? 'OK' : 17));
-    expect(await ask('a', { asking: true })).toBe(17);
-    expect(client.sent).toEqual([['asking'], ['evalsha', acquire.sha, 1, 'a', 'a', 30]]);
-    client.answer = ([command]) =>
-      command === 'asking' ? 'OK' : command === 'eval' ? 18 : errorReply('NOSCRIPT no');
-    expect(await ask('a', { asking: true })).toBe(18);
-    expect(client.sent.slice(4)).toEqual([['asking'], ['eval', acquire.source, 1, 'a', 'a', 30]]);
-    client.answer = () => AWAY;
-    await expect(ask('a', { asking: true })).rejects.toBe(AWAY);
-  });
-});
 
 describe('The time of a call', () => {
   const timedOut = (ms: number) => ({
@@ -166,15 +148,6 @@ describe('A script that the server does not know', () => {
 });
 
 describe('The answer to a call', () => {
-  it('that the server is a replica is told to the connection', async () => {
-    const { refused, ask } = open(() => REPLICA);
-    await expect(ask('a')).rejects.toBe(REPLICA);
-    expect(refused).toEqual([REPLICA]);
-    const other = open(() => AWAY);
-    await expect(other.ask('a')).rejects.toBe(AWAY);
-    expect(other.refused).toEqual([]);
-  });
-
   it.each<[string, unknown, unknown]>([
     ['a grant', 17, undefined],
     ['a refusal', AWAY, AWAY],

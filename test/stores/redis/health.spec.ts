@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { type Command, Redis } from 'ioredis';
 import { filter, firstValueFrom } from 'rxjs';
 import type { LockService } from '../../../lib/index.js';
@@ -98,18 +98,6 @@ describe('Health', () => {
     void held.release();
   });
 
-  it('of what is held shrinks while no renewal comes through', async () => {
-    const lease = await locks.acquire('a');
-    await server.kill();
-    const { renewalHeadroom: first = NaN } = await locks.health();
-    await until(async () => {
-      const { renewalHeadroom = NaN } = await locks.health();
-      return renewalHeadroom < first;
-    });
-    await until(() => !lease.held);
-    expect(await locks.health()).toMatchObject({ status: 'down', held: 0, renewalHeadroom: undefined });
-  });
-
   it('is down while renewals do not come through, though Redis answers and takes locks', async () => {
     const lease = await locks.acquire('a');
     const { renewalHeadroom: most = 0 } = await locks.health();
@@ -173,29 +161,6 @@ describe('The health of a node', () => {
     expect(node.uptime).toBeLessThan(60_000);
   });
 
-  it('takes no time of connecting for an offset of clocks', async () => {
-    const far = await TcpProxy.start(server.port);
-    environment.add(() => far.stop());
-    far.requestDelay(200);
-    far.replyDelay(200);
-    const there = environment.service({ connection: far.url });
-    let clockOffset: number | undefined;
-    await until(async () => ({ clockOffset } = await nodeOf(there)).clockOffset !== undefined);
-    expect(Math.abs(clockOffset ?? NaN)).toBeLessThan(200);
-  });
-
-  it('is that of another server after a restart', async () => {
-    const locks = service();
-    await server.client().config('SET', 'appendonly', 'yes');
-    const before = await nodeOf(locks);
-    expect(before.persistence).toMatchObject({ appendOnly: true });
-    await server.restart();
-    await until(async () => (await nodeOf(locks)).status === 'up');
-    const after = await nodeOf(locks);
-    expect(after.runId).toMatch(/^[\da-f]{40}$/);
-    expect(after.runId).not.toBe(before.runId);
-  });
-
   it('lists its replicas, and how far they are behind', async () => {
     const replica = await environment.server({ args: ['--replicaof', '127.0.0.1', String(server.port)] });
     await server.client().config('SET', 'repl-diskless-sync-delay', '0');
@@ -211,30 +176,6 @@ describe('The health of a node', () => {
     expect((await replicas())[0]?.behind).toBeGreaterThan(0);
     await until(async () => ((await replicas())[0]?.lag ?? 0) >= 2_000);
   });
-
-  it.each([['-info'], ['-info -ping']])('leaves out what the user may not ask for: %s', async (rules) => {
-    const quiet = jest.spyOn(console, 'warn').mockImplementation(() => undefined); // ioredis misses INFO, too
-    const acl = `ACL SETUSER app on >word ~* &* +@all ${rules}`.split(' ') as [string, ...string[]];
-    await server.client().call(...acl);
-    const node = await nodeOf(service(server.url.replace('//', '//app:word@')));
-    const name = `127.0.0.1:${String(server.port)}`;
-    expect(node).toEqual({ node: name, status: 'up', latency: node.latency, clockOffset: node.clockOffset });
-    expect(node.latency).toBeGreaterThan(0);
-    quiet.mockRestore();
-  });
-
-  it.each([{ protocol: 2 }, { protocol: 3 }, { stringNumbers: true }] as const)(
-    "is complete through the user's own client with %p",
-    async (options) => {
-      const client = new Redis(server.url, { ...options, commandTimeout: 5_000 });
-      environment.add(() => {
-        client.disconnect();
-      });
-      const node = await nodeOf(environment.service({ connection: client }));
-      expect(node).toMatchObject({ status: 'up', role: 'master', evictionPolicy: 'noeviction' });
-      expect(Math.abs(node.clockOffset ?? NaN)).toBeLessThan(1_000);
-    },
-  );
 
   it('is degraded while messages do not arrive', async () => {
     const proxy = await TcpProxy.start(server.port);
@@ -299,14 +240,5 @@ describe('The health of a node', () => {
     await allow('allchannels');
     await expect(locks.acquire('busy', { waitTime: 100 })).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
     expect(await locks.health()).toMatchObject({ status: 'up', nodes: [{ subscriber: true }] });
-  });
-
-  it('is down for a replica', async () => {
-    const replica = await environment.server({ args: ['--replicaof', '127.0.0.1', String(server.port)] });
-    const { status, nodes } = await service(replica.url).health();
-    expect(status).toBe('down');
-    expect(nodes).toMatchObject([
-      { status: 'down', role: 'replica', error: expect.stringContaining('replica') },
-    ]);
   });
 });

@@ -5,8 +5,7 @@ import { isLockConfigError, isLockKeyError, LockService } from '../../../lib/ind
 import { RESERVED } from '../../../lib/store/lock-store.js';
 import { assertPrefix } from '../../../lib/store/prefix.js';
 import { CHARTER_KEY } from '../../../lib/stores/redis/commands/charter.js';
-import { keysOfLock, LockKeys } from '../../../lib/stores/redis/commands/keys.js';
-import { replyCode } from '../../../lib/stores/redis/connection/redis-errors.js';
+import { LockKeys } from '../../../lib/stores/redis/commands/keys.js';
 import { slotOf } from '../../../lib/stores/redis/connection/slots.js';
 import { times } from '../../support/tier.js';
 import { RedisServer } from '../../support/redis-server.js';
@@ -133,11 +132,6 @@ describe('the keys of one lock', () => {
     );
   });
 
-  it('go to scripts with a queue in their order', () => {
-    const { lock, fence, queue, queued } = new LockKeys('a', 'lock:', '');
-    expect(queued).toEqual([lock, fence, queue]);
-  });
-
   it('begin with the key of the lock, so that a user that may touch what has the prefix may touch them', () => {
     const { lock, derived } = keysOf({ client: 'app:', own: 'lock:', name: 'a' });
     expect(lock).toBe('app:lock:a');
@@ -154,39 +148,6 @@ describe('the keys of one lock', () => {
     expect(channels('a{b}c')).toEqual(['a{b}c', 'a{b}c']);
     expect(channels('a{b')).toEqual(['a{b', expect.stringMatching(/^a\{b\d{6}\}$/)]);
     expect(channels('a}b')).toEqual(['{a}b}', expect.stringMatching(/^a\}b\{\d{6}\}$/)]);
-  });
-});
-
-describe('The last keys', () => {
-  it('are kept for the same lock, and for no other lock', () => {
-    const keys = keysOfLock('a', 'lock:', 'app:');
-    const { fence, channel } = new LockKeys('a', 'lock:', 'app:');
-    expect([keys.fence, keys.channel]).toEqual([fence, channel]);
-    expect(keysOfLock('a', 'lock:', 'app:')).toBe(keys);
-    for (const [name, own, client] of [
-      ['b', 'lock:', 'app:'],
-      ['a', 'lock', 'app:'],
-      ['a', 'lock:', 'app'],
-    ] as const) {
-      const other = keysOfLock(name, own, client);
-      expect(other.fence).toBe(new LockKeys(name, own, client).fence);
-      expect(other.fence).not.toBe(fence);
-    }
-  });
-
-  it('are those of 256 locks', () => {
-    const keys = () => keysOfLock('first', '', '');
-    /** How many other locks are asked for until the keys of the first are made anew. */
-    const askedUntilGone = (prefix: string) => {
-      const made = keys();
-      let asked = 0;
-      do keysOfLock(prefix + String(asked++), '', '');
-      while (keys() === made);
-      return asked;
-    };
-    askedUntilGone('before:');
-    // From now on there are those of the first, and those of the lock for which it had to go.
-    expect(2 + askedUntilGone('n:')).toBe(256 + 1);
   });
 });
 
@@ -214,17 +175,4 @@ describe('What would break the rule of keys', () => {
       expect(() => new LockService({ connection: cluster })).toThrow(config);
     },
   );
-});
-
-it.each([
-  ['OOM command not allowed', 'OOM'],
-  [
-    'ERR Error running script (call to f_1): @user_script:3: @user_script: 3: -OOM command not allowed',
-    'OOM',
-  ],
-  ['ERR Error running script (call to f_1): @user_script:3: WRONGTYPE Operation against a key', 'WRONGTYPE'],
-  ['ERR something else', 'ERR'],
-])('the code of "%s" is %s', (message, code) => {
-  const error = Object.assign(new Error(message), { name: 'ReplyError' });
-  expect(replyCode(error)).toBe(code);
 });

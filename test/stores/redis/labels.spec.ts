@@ -100,15 +100,6 @@ describe('The label of a holder', () => {
     const left = await Promise.all((await labels()).map((key) => server.client().pttl(key)));
     expect(Math.max(...left)).toBeGreaterThan(600_000);
   });
-
-  it('is not asked for where the user may not, and the lock is as it was', async () => {
-    await server.client().call('ACL', 'SETUSER', 'strict', 'on', '>pw', '~*', '&*', '+@all', '-set');
-    // Without SET there is no plain lock. The store still answers an inspection.
-    const strict = environment.service({ connection: `redis://strict:pw@127.0.0.1:${String(server.port)}` });
-    const lease = await locks.acquire('seen');
-    expect((await strict.inspect('seen'))?.holders).toMatchObject([{ label: 'here' }]);
-    await lease.release();
-  });
 });
 
 it('A caller that waits for another service of its process is told so', async () => {

@@ -1,19 +1,10 @@
-import { beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { commandClient } from '../../../lib/stores/redis/connection/clients.js';
 import { ServerConnection } from '../../../lib/stores/redis/connection/connection.js';
 import { replyCode } from '../../../lib/stores/redis/connection/redis-errors.js';
-import { unwrapped } from '../../../lib/stores/redis/connection/reply-texts.js';
-import {
-  acquire,
-  acquireAll,
-  inspect,
-  lane,
-  release,
-  renew,
-} from '../../../lib/stores/redis/commands/script.js';
+import { acquire, inspect, release, renew } from '../../../lib/stores/redis/commands/script.js';
 import { TestEnvironment } from '../../support/test-environment.js';
-import { until } from '../../scenarios/until.js';
 import type { RedisServer } from '../../support/redis-server.js';
 
 const LEASE = 30_000;
@@ -65,33 +56,6 @@ describe('Scripts that are asked for in one turn', () => {
   it('travel as several where they would keep the server from others for long', async () => {
     await Promise.all(names(200).map((name) => take(name)));
     expect(await commands()).toBe(1 + Math.ceil(199 / 32));
-  });
-
-  it('of several slots travel as several, in one write', async () => {
-    const { stream } = connection.client;
-    const writes = [jest.spyOn(stream, '_write'), jest.spyOn(stream, '_writev' as '_write')];
-    const until = performance.now() + 2_000;
-    const taken = names(20).map((name, n) => {
-      const sending = { group: n % 4, until, asking: false, isAlone: false };
-      return connection.run(acquire, keysOf(name), [OWNER, LEASE, 0, STAY], undefined, undefined, sending);
-    });
-    expect(await Promise.all(taken)).toEqual(tokens(20));
-    expect(await commands()).toBe(1 + 4);
-    // The first does not wait for the others.
-    expect(writes.reduce((count, { mock }) => count + mock.calls.length, 0)).toBe(2);
-  });
-
-  it('of many keys each travel as several as well', async () => {
-    const takeMany = (from: number) => {
-      const made = names(45).map((name) => keysOf(`${name}:${String(from)}`));
-      const keys = [0, 1].flatMap((place) => made.map((own) => own[place] ?? ''));
-      return connection.run(acquireAll, keys, [OWNER, LEASE, 0, STAY]);
-    };
-    await takeMany(0);
-    const before = await commands();
-    const replies = await Promise.all([1, 2, 3, 4, 5].map(takeMany));
-    expect(replies).toEqual(tokens(5));
-    expect((await commands()) - before).toBe(3);
   });
 
   it('are carried out in the order in which they were asked for', async () => {
@@ -149,21 +113,6 @@ describe('Scripts that are asked for in one turn', () => {
     expect(await redis.exists('d', 'd:fence')).toBe(0);
   });
 
-  it.each(['-OOM', '-READONLY', 'Unknown Redis command called from', "The user executing the script can't"])(
-    'say why as one by itself does where the server puts the line of the script before %s',
-    (reason) => {
-      // As before Redis 7.
-      const own = `ERR Error running script (call to f_1): @user_script:3: @user_script: 3: ${reason} that`;
-      const [head = ''] = /ERR Error running script[^']*/.exec(lane.source) ?? [];
-      const together = `${head}@user_script: 3: ${reason} that`;
-      const [expected, found] = [own, together].map((text) =>
-        replyCode(Object.assign(new Error(text), { name: 'ReplyError' })),
-      );
-      expect(found).toBe(expected);
-      expect(unwrapped(new Error(together))).toBe(unwrapped(new Error(own)));
-    },
-  );
-
   it('that were given up in that turn are not sent', async () => {
     const acquisition = { unwanted: false };
     const [first, unwanted, last] = [take('a'), take('b', OWNER, acquisition), take('c')];
@@ -199,37 +148,6 @@ describe('Scripts that are asked for in one turn', () => {
     const taken = take('a', 'client:2', undefined, other);
     expect(await Promise.all(given)).toEqual([0, 0, 1]);
     expect(await taken).toEqual(expect.any(Number));
-  });
-
-  it('are sent whole again where the first command of them was not carried out', async () => {
-    const fresh = await environment.server();
-    const shared = new Redis(fresh.url);
-    environment.add(() => {
-      shared.disconnect();
-    });
-    const over = new ServerConnection(shared, 'shared', 500, false);
-    environment.add(() => over.close());
-    const takeAll = () => ['a', 'b', 'c'].map((name) => take(name, OWNER, undefined, over));
-    await take('warm', OWNER, undefined, over);
-    await fresh.client().config('RESETSTAT');
-    await shared.multi({ pipeline: false });
-    await Promise.allSettled(takeAll());
-    await shared.discard();
-    expect(await Promise.all(takeAll())).toEqual(tokens(3));
-    expect(await fresh.client().info('errorstats')).not.toContain('NOSCRIPT');
-  });
-
-  it('that get no answer each say so in time', async () => {
-    const quick = connect(server.url, 300);
-    await Promise.all([take('a', 'client:9', undefined, quick), take('b', 'client:9', undefined, quick)]);
-    server.freeze();
-    const replies = await Promise.allSettled([give('a', 'client:9', quick), give('b', 'client:9', quick)]);
-    server.thaw();
-    expect(replies).toMatchObject([
-      { reason: { name: 'CommandTimeout' } },
-      { reason: { name: 'CommandTimeout' } },
-    ]);
-    await until(async () => (await redis.exists('a', 'b')) === 0);
   });
 
   it('inside of a transaction of the application are not taken for carried out', async () => {

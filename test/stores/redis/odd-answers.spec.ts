@@ -9,10 +9,9 @@ import { Listing } from '../../../lib/stores/redis/commands/listing.js';
 import { Periods } from '../../../lib/stores/redis/commands/periods.js';
 import { requestRelease } from '../../../lib/stores/redis/commands/release-requests.js';
 import { Renewals } from '../../../lib/stores/redis/commands/renewals.js';
-import { Replication, replicationTerms } from '../../../lib/stores/redis/commands/replication.js';
+import { Replication } from '../../../lib/stores/redis/commands/replication.js';
 import { ScriptCalls } from '../../../lib/stores/redis/commands/script-calls.js';
 import * as scripts from '../../../lib/stores/redis/commands/script.js';
-import { subscribersOf } from '../../../lib/stores/redis/messages/subscribers.js';
 import { ReleaseCommands } from '../../../lib/stores/redis/commands/release-commands.js';
 import { ScriptedDeployment, ScriptedServer } from '../../doubles/scripted-deployment.js';
 import { errorReply } from '../../doubles/replies.js';
@@ -30,24 +29,6 @@ const gone = (node: string) => new ScriptedServer(node, () => AWAY);
 
 const callsOf = (deployment: ScriptedDeployment) => new ScriptCalls(deployment, 'lock:');
 
-describe('The subscribers of channels on a cluster', () => {
-  it('are those of all nodes', async () => {
-    const servers = [counting('a', { one: 1, two: 2 }), counting('b', { two: 3 })];
-    expect(await subscribersOf(new ScriptedDeployment({ servers }), ['one', 'two'])).toEqual({
-      counts: [1, 5],
-      isUncertain: false,
-    });
-  });
-
-  it('are uncertain where a node does not answer', async () => {
-    const servers = [counting('a', { one: 1 }), gone('b')];
-    expect(await subscribersOf(new ScriptedDeployment({ servers }), ['one'])).toEqual({
-      counts: [1],
-      isUncertain: true,
-    });
-  });
-});
-
 describe('A look at a lock', () => {
   const CHANNEL = 'redisson_lock__channel:{lock:a}';
   const QUEUE = ['x one:1', 1_000_000, 'x two:1', 2_000_000];
@@ -55,10 +36,6 @@ describe('A look at a lock', () => {
     const deployment = new ScriptedDeployment({ ...parts, run: () => answer });
     return { deployment, look: () => inspect(deployment, callsOf(deployment), 'a') };
   };
-
-  it('is none of a lock that is free', async () => {
-    expect(await asked({}, null).look()).toBeNull();
-  });
 
   it('at a single server takes what its script counts', async () => {
     const server = counting('a', { [CHANNEL]: 9 });
@@ -121,17 +98,10 @@ describe('A look at a lock', () => {
 
 describe('A request to release', () => {
   const REQUEST = { name: 'a', owner: 'one:1', id: 'id', by: 'other', reason: undefined };
-  const CHANNEL = 'lock_queue__channel:one';
   const send = (parts: ConstructorParameters<typeof ScriptedDeployment>[0]) => {
     const deployment = new ScriptedDeployment(parts);
     return requestRelease(deployment, callsOf(deployment), REQUEST);
   };
-
-  it('is sent to a client that is subscribed', async () => {
-    const server = counting('a', { [CHANNEL]: 1 });
-    expect(await send({ servers: [server] })).toBe(true);
-    expect(server.sent.at(-1)).toEqual(['PUBLISH', CHANNEL, expect.stringMatching(/^lost one:1 asked \{/)]);
-  });
 
   it('is not sent to one that is not', async () => {
     const server = counting('a', {}, 1);
@@ -144,18 +114,8 @@ describe('A request to release', () => {
     expect(await send({ servers: [counting('a', {}, 0), gone('b')] })).toBe(false);
   });
 
-  it('goes over any node while it is open which one has the lock', async () => {
-    const server = counting('a', { [CHANNEL]: 1 });
-    expect(await send({ servers: [server], nodeOf: () => undefined })).toBe(true);
-    expect(server.sent).toHaveLength(2);
-  });
-
   it('is not taken for heard where no server at all can say it', async () => {
     await expect(send({ servers: [gone('a')] })).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE' });
-  });
-
-  it('fails with the name of the lock', async () => {
-    await expect(send({})).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE', key: 'a' });
   });
 });
 
@@ -182,14 +142,6 @@ describe('The names of locks on several servers', () => {
     expect(second).toMatchObject({ names: names('two'), cursor: '0 - 0 - b:1' });
     expect(await list(servers, second.cursor)).toMatchObject({ names: names('three'), cursor: undefined });
     expect(servers[1]?.sent.map(([, cursor]) => cursor)).toEqual(['0', '7']);
-  });
-
-  it('pass over a server that has gone meanwhile, and end behind the last one', async () => {
-    const servers = [scanning('c:1', ['0', ['lock:one']])];
-    expect(await list(servers, '7 run1 1 - b:1')).toMatchObject({ names: names('one'), cursor: undefined });
-    // The next one begins with its first page.
-    expect(servers[0]?.sent.map(([, cursor]) => cursor)).toEqual(['0']);
-    expect(await list(servers, '7 run1 1 - d:1')).toEqual({ names: [], cursor: undefined });
   });
 
   it('begin anew at a server that is another run of it', async () => {
@@ -220,16 +172,6 @@ describe('The names of locks on several servers', () => {
     });
   });
 
-  it('include no key of the store as a whole where nothing stands before the names', async () => {
-    const servers = [scanning('a:1', ['0', [`${RESERVED}label:one`, 'one', `one${RESERVED}queue{1}`]])];
-    const deployment = new ScriptedDeployment({ servers });
-    const listing = new Listing(deployment, callsOf(deployment), '');
-    expect(await listing.names({ prefix: '', cursor: undefined })).toMatchObject({
-      names: [...names('one'), { name: 'one', isQueue: true }],
-      cursor: undefined,
-    });
-  });
-
   it.each(['', '7', '7 a:1', 'x r 1 - a:1', '18446744073709551616 r 1 - a:1', '7 r 1 - ', '7 r x - a:1'])(
     'do not begin at %j',
     async (cursor) => {
@@ -239,11 +181,6 @@ describe('The names of locks on several servers', () => {
       });
     },
   );
-
-  it('may begin at the greatest cursor of a server', async () => {
-    const server = scanning('a:1', ['0', ['lock:one']]);
-    expect(await list([server], '18446744073709551615 run1 1 - a:1')).toMatchObject({ names: names('one') });
-  });
 
   it('are unavailable where a server does not answer', async () => {
     await expect(list([gone('a:1')])).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE' });
@@ -289,17 +226,6 @@ describe('Renewals', () => {
     });
     await two.states;
     expect(two.deployment.runs.map(({ keys }) => namesOf(keys))).toEqual([['lock:a', 'lock:c'], ['lock:b']]);
-  });
-
-  it('each have their own answer, and a key that is no lock names its lock', async () => {
-    const requests = ['a', 'b', 'c', 'd'].map((name) => request(name));
-    const { states } = renew(requests, { run: () => [1, 0, -1, -2] });
-    expect(await states).toMatchObject([
-      { value: 'held' },
-      { value: 'deleted' },
-      { value: 'taken' },
-      { reason: { code: 'LOCK_KIND_MISMATCH', key: 'd' } },
-    ]);
   });
 
   it('wait for replicas where they have written something', async () => {
@@ -358,16 +284,6 @@ describe('A confirmation by replicas', () => {
   };
   const waiting = (confirmed: number) => new ScriptedServer('a:1', () => confirmed);
 
-  it('follows a grant, and not a refusal', async () => {
-    const { server, granted, confirmations } = replicated();
-    expect(await confirmations.confirmed('a', () => Promise.resolve({ granted: false }))).toEqual({
-      granted: false,
-    });
-    expect(server.sent).toEqual([]);
-    expect(await confirmations.confirmed('a', granted)).toEqual({ granted: true });
-    expect(server.sent).toEqual([['wait', 1, 100]]);
-  });
-
   it('is none where too few have it, and the grant counts as unknown', async () => {
     const { granted, confirmations } = replicated(waiting(0));
     await expect(confirmations.confirmed('a', granted)).rejects.toMatchObject({
@@ -423,15 +339,6 @@ describe('A confirmation by replicas', () => {
     await Promise.all(others);
     expect(server.sent).toHaveLength(2);
   });
-
-  it('has a quarter of the time of a command, or a given one that is shorter than it', () => {
-    expect(replicationTerms({ replicas: 2 }, 1_001)).toEqual({ replicas: 2, timeout: 250 });
-    expect(replicationTerms({ replicas: 2, timeout: 999 }, 1_000)).toEqual({ replicas: 2, timeout: 999 });
-    for (const timeout of [1_000, 2_000, 0])
-      expect(() => replicationTerms({ replicas: 2, timeout }, 1_000)).toThrow(
-        expect.objectContaining({ code: 'LOCK_CONFIG', option: 'replication.timeout' }),
-      );
-  });
 });
 
 describe('An acquisition', () => {
@@ -444,7 +351,6 @@ describe('An acquisition', () => {
     };
   };
   const REQUEST = { name: 'a', owner: 'one:1', leaseTime: 3_000 };
-  const GROUP = { names: ['a', 'b'], owner: 'one:1', leaseTime: 3_000 };
 
   it('gives up where the name is used as another kind again and again', async () => {
     const { deployment, commands } = acquiring((script) =>
@@ -461,30 +367,6 @@ describe('An acquisition', () => {
     const used = acquiring((script) => (script === scripts.queueAcquire ? [-1, 'fair', 1] : [-3]));
     await expect(used.commands.acquire(REQUEST)).rejects.toMatchObject({ code: 'LOCK_KIND_MISMATCH' });
     expect(used.deployment.runs).toHaveLength(2);
-  });
-
-  it('of several names says which one is in the way', async () => {
-    const ask = (answer: unknown) => acquiring(() => answer).commands.acquireAll(GROUP);
-    expect(await ask([-2, 250, 'b:1'])).toEqual({
-      granted: false,
-      name: 'b',
-      retryAfter: 250,
-      holder: 'b:1',
-    });
-    await expect(ask([-2])).rejects.toMatchObject({ code: 'LOCK_KIND_MISMATCH', key: 'b' });
-    await expect(ask(AWAY)).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE', key: 'a,b' });
-    const wrong = acquiring((script) =>
-      script === scripts.queueAcquire ? errorReply('WRONGTYPE no') : [-2, -3],
-    );
-    await expect(wrong.commands.acquireAll(GROUP)).rejects.toMatchObject({
-      code: 'LOCK_KIND_MISMATCH',
-      key: 'b',
-    });
-    const lost = acquiring((script) => (script === scripts.queueAcquire ? AWAY : [-2, -3]));
-    await expect(lost.commands.acquireAll(GROUP)).rejects.toMatchObject({
-      code: 'LOCK_UNAVAILABLE',
-      key: 'a,b',
-    });
   });
 
   it('is taken back by a release of its owner, as long as it is under way, and no other one is', async () => {

@@ -1,9 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Test } from '@nestjs/testing';
 import { Redis, type RedisOptions } from 'ioredis';
 import { LockModule, LockService, type LockEvent, type RedisConnection } from '../../../lib/index.js';
-import { sameServerWarnings } from '../../../lib/store/node-warnings.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 import { createLeastUser } from '../../support/acl.js';
 import { runProgram } from '../../scenarios/program.js';
@@ -165,17 +163,6 @@ describe('Preflight', () => {
     ]);
   });
 
-  it("does not connect a user's client that connects when it is used", async () => {
-    const server = await environment.server();
-    const client = clientOf(server.url, { lazyConnect: true });
-    const { locks, warnings } = await boot(client);
-    await sleep(100);
-    expect(client.status).toBe('wait');
-    expect(warnings).toEqual([]);
-    await (await locks.acquire('a')).release();
-    await until(() => warnings.length === 1);
-  });
-
   it('looks when the server is there, however late, and again at the server after a reconnection', async () => {
     const server = await environment.server();
     await server.kill();
@@ -219,32 +206,5 @@ describe('Preflight', () => {
        console.log('\\nunharmed');`,
     );
     expect(output.split('\n').at(-1)).toBe('unharmed');
-  });
-
-  it('knows a server again that is named twice', async () => {
-    const [one, two] = [await environment.server(), await environment.server()];
-    const urls = [one.url, two.url, one.url.replace('127.0.0.1', 'localhost')];
-    const reportOf = async (url: string) => {
-      const { locks } = await boot(url);
-      let [node] = (await locks.health()).nodes;
-      // A busy machine may answer too late for a report to be complete.
-      await until(async () => {
-        if (node?.runId === undefined) [node] = (await locks.health()).nodes;
-        return node?.runId !== undefined;
-      });
-      return node;
-    };
-    const [first, second, again] = await Promise.all(urls.map(reportOf));
-    expect(sameServerWarnings([first!, second!])).toEqual([]);
-    expect(sameServerWarnings([first!, second!, again!])).toMatchObject([
-      {
-        code: 'same-server',
-        node: `localhost:${String(one.port)}`,
-        message: expect.stringContaining(`127.0.0.1:${String(one.port)} and localhost`),
-      },
-    ]);
-    // What hides its id is not taken for another.
-    const hidden = [first!, second!].map((node) => ({ ...node, runId: '0'.repeat(40) }));
-    expect(sameServerWarnings(hidden)).toEqual([]);
   });
 });

@@ -93,13 +93,6 @@ describe('A message to a client', () => {
     expect(read(`lost a:1 asked ${JSON.stringify(request)}`)).toEqual({ type: 'lost', owner: 'a:1' });
   });
 
-  it('is as long as the longest request', () => {
-    const short = JSON.stringify({ by: 'b', more: '' }).length;
-    const json = (length: number) => JSON.stringify({ by: 'b', more: 'x'.repeat(length - short) });
-    expect(read(`lost a:1 forced ${json(20_000)}`)).toMatchObject({ forced: { by: 'b' } });
-    expect(read(`lost a:1 forced ${json(20_001)}`)).not.toHaveProperty('forced');
-  });
-
   it.each([
     'lost a:1 forced {"by":',
     'lost a:1 other {"by":"b","id":"one","name":"n"}',
@@ -128,50 +121,6 @@ describe('What the store has of a lock', () => {
     withHolders: false,
     dead: [],
     ...parts,
-  });
-
-  it('is its holder, and since when it holds the lock, of a plain lock', () => {
-    const lock = storedLock(found({ fence: '1700000000000999 a:1', holders: [['a:1', 250]], listeners: 2 }));
-    expect(lock).toEqual({
-      kind: 'lock',
-      holders: [{ owner: 'a:1', mode: 'exclusive', remainingTime: 250, since: 1_700_000_000_000 }],
-      queue: [],
-      fencingToken: 1_700_000_000_000_999,
-      listeners: 2,
-    });
-  });
-
-  it('is no moment for a holder that got no token, and no end for one without', () => {
-    const [holder] = storedLock(found({ fence: '17 a:1', holders: [['b:1', -1]] })).holders;
-    expect(holder).toEqual({ owner: 'b:1', mode: 'exclusive', remainingTime: Infinity, since: undefined });
-    expect(storedLock(found({ holders: [['b:1', 0]] })).holders).toMatchObject([{ remainingTime: 0 }]);
-  });
-
-  it('is the mode of each holder of another kind', () => {
-    const holders: Inspected['holders'] = [
-      ['sa:1', 100],
-      ['xb:1', 200],
-    ];
-    const lock = storedLock(found({ fence: '17 a:1 read-write', holders, withHolders: true, listeners: 3 }));
-    expect(lock).toMatchObject({
-      kind: 'read-write',
-      holders: [
-        { owner: 'a:1', mode: 'shared' },
-        { owner: 'b:1', mode: 'exclusive' },
-      ],
-      listeners: 3,
-    });
-  });
-
-  it('is each waiter, in order, and whether it lives', () => {
-    const queue: Inspected['queue'] = [
-      ['x a:1', 1_700_000_000_000_999],
-      ['s b:1', 1_700_000_000_001_000],
-    ];
-    expect(storedLock(found({ queue, dead: ['b'], withHolders: true })).queue).toEqual([
-      { owner: 'a:1', mode: 'exclusive', since: 1_700_000_000_000, dead: false },
-      { owner: 'b:1', mode: 'shared', since: 1_700_000_000_001, dead: true },
-    ]);
   });
 
   it('is no token where the fence is none', () => {

@@ -3,9 +3,7 @@ import { isLockKindMismatchError, isLockUnavailableError } from '../../../lib/ap
 import { CommandRefused, withCommand } from '../../../lib/stores/redis/connection/command-refused.js';
 import {
   CommandTimeout,
-  isOfReplica,
   isPermanent,
-  isWithheld,
   lacksEvalsha,
   NodeOfCluster,
   NotAdmitted,
@@ -69,12 +67,6 @@ describe('What an error says of the command', () => {
     ['it is no error', 'a text'],
   ])('it may have been carried out where %s', (_, error) => {
     expect(translate(error, 'a')).toMatchObject({ code: 'LOCK_UNAVAILABLE', effect: 'unknown' });
-  });
-
-  it('a caller that knows better says whether it was carried out', () => {
-    const refused = new NotConnected('end', undefined);
-    expect(translate(refused, 'a', 'unknown')).toMatchObject({ effect: 'unknown' });
-    expect(translate(new CommandTimeout(1), 'a', 'refused')).toMatchObject({ effect: 'refused' });
   });
 
   it('a key of another type is no lock', () => {
@@ -142,19 +134,6 @@ describe('The code of a refusal', () => {
     expect(replyCode(error)).toBe(code);
   });
 
-  it('is that of a replica where it takes no writes, or has lost its master', () => {
-    expect(['READONLY no', 'MASTERDOWN no', 'OOM no'].map((text) => isOfReplica(errorReply(text)))).toEqual([
-      true,
-      true,
-      false,
-    ]);
-  });
-
-  it('is that of a withheld command where it is forbidden, or unknown', () => {
-    const texts = ['NOPERM no', "ERR unknown command 'INFO'", 'ERR unknown', 'OOM no'];
-    expect(texts.map((text) => isWithheld(errorReply(text)))).toEqual([true, true, false, false]);
-  });
-
   it('shows that EVALSHA alone is withheld', () => {
     const texts = [
       "NOPERM this user has no permissions to run the 'evalsha' command",
@@ -175,11 +154,6 @@ describe('The code of a refusal', () => {
       expect(error).toMatchObject({ message: expect.stringContaining(text) });
     },
   );
-
-  it('shows that in no other case', () => {
-    for (const error of [errorReply('OOM no'), new Error('MOVED 1'), undefined])
-      expect(ofSingleServer(error)).toBe(error);
-  });
 });
 
 it('each error is known by its name in a log', () => {

@@ -115,13 +115,6 @@ describe('The locks of a multi-lock, given up together', () => {
     expect(await redis.exists(...names(3))).toBe(0);
   });
 
-  it('stay taken for a while where that is asked for', async () => {
-    const lease = await locks.acquire(names(2), { minHoldTime: 500 });
-    await lease.release();
-    expect(await redis.exists(...names(2))).toBe(2);
-    await until(async () => (await redis.exists(...names(2))) === 0);
-  });
-
   it('are given up one by one by a user that may not teach the server the script for all of them', async () => {
     const { username, password } = await createLeastUser(redis, 'limited', ['~*', '&*', '+@all', '-eval']);
     const limited = environment.service({

@@ -20,38 +20,6 @@ describe('The database of a connection', () => {
     return { asked, client, database: new SelectedDatabase(client as unknown as Redis, 1_000) };
   };
 
-  it('is certain without a question where it is 0', async () => {
-    for (const on of [{}, { db: 0 }, { db: 0, select: 0 }]) {
-      const { asked, database } = open(on);
-      expect(database.certain).toBe(true);
-      await database.confirm();
-      database.disconnected();
-      expect([database.certain, asked]).toEqual([true, []]);
-    }
-  });
-
-  it('is asked for once by all callers, and again after a lost connection', async () => {
-    const { asked, database } = open({ db: 3 });
-    expect(database.certain).toBe(false);
-    await Promise.all([database.confirm(), database.confirm()]);
-    expect([database.certain, asked]).toEqual([true, [3]]);
-    database.disconnected();
-    expect(database.certain).toBe(false);
-    await database.confirm();
-    await database.confirm();
-    expect(asked).toEqual([3, 3]);
-  });
-
-  it('is the one that the application had chosen before, to which ioredis comes back', async () => {
-    const { asked, database } = open({ db: 0, select: 3 });
-    expect(database.certain).toBe(false);
-    await database.confirm();
-    expect(asked).toEqual([3]);
-    // A client that would come back to another one is on database 0 only now.
-    const back = open({ db: 3, select: 0 });
-    expect(back.database.certain).toBe(false);
-  });
-
   it.each([
     ['the server refuses it', () => errorReply('ERR DB index is out of range'), 'WrongDatabase'],
     ['the user may not ask', () => errorReply("NOPERM can't run 'select'"), 'WrongDatabase'],
@@ -76,39 +44,5 @@ describe('The database of a connection', () => {
       await expect(asking).rejects.toMatchObject({ name: 'NotConnected' });
       expect(database.certain).toBe(false);
     }
-  });
-
-  it('is another one after a switch of the application, until the server has confirmed that it is back', async () => {
-    const { asked, client, database } = open({ select: 0 });
-    const to = (select: number) => {
-      client.condition = { select };
-      database.switched();
-    };
-    to(2);
-    expect(database.certain).toBe(false);
-    await expect(database.confirm()).rejects.toMatchObject({
-      name: 'WrongDatabase',
-      message: expect.stringContaining('switched its client to database 2'),
-    });
-    to(0);
-    expect(database.certain).toBe(false);
-    await database.confirm();
-    expect([database.certain, asked]).toEqual([true, [0]]);
-  });
-
-  it('says why the server has not confirmed it', async () => {
-    const cause = errorReply('BUSY Redis is busy');
-    await expect(open({ db: 3 }, () => cause).database.confirm()).rejects.toMatchObject({ cause });
-  });
-
-  it('is looked after here where the server refuses SELECT, and nothing else is', () => {
-    const { database } = open({});
-    expect(database.isOwnBusiness(Object.assign(errorReply('ERR'), { command: { name: 'select' } }))).toBe(
-      true,
-    );
-    expect(database.isOwnBusiness(Object.assign(errorReply('ERR'), { command: { name: 'auth' } }))).toBe(
-      false,
-    );
-    expect(database.isOwnBusiness(errorReply('ERR'))).toBe(false);
   });
 });

@@ -102,12 +102,6 @@ beforeEach(() => {
   for (const sentinel of SENTINELS) answers.set(sentinel, FORMER);
 });
 
-it('is not used without sentinels, nor in place of a connector that was given', () => {
-  expect(sentinelOptions({})).toEqual({});
-  expect(sentinelOptions({ sentinels: SENTINELS, Connector: Base as never })).toEqual({});
-  expect(sentinelOptions({ sentinels: SENTINELS }).Connector).toBeDefined();
-});
-
 it('is as that of ioredis where a version has other methods inside', () => {
   const { Connector } = sentinelOptions({ sentinels: SENTINELS }, clientOf(Bare));
   const connector = new (Connector as unknown as typeof Bare)({ db: 3 });
@@ -131,12 +125,6 @@ it('tells what a sentinel has refused, in place of a closed connection', async (
   const other = new Error('no master');
   connector.emit('error', other);
   expect(told[2]).toBe(other);
-});
-
-it('waits for a sentinel for no longer than for the master when it is closed', () => {
-  made({ disconnectTimeout: 20 }).connectToSentinel(one ?? {}, { db: 1 });
-  made().connectToSentinel(one ?? {}, { db: 1 });
-  expect(opened.map(({ options }) => options)).toEqual([{ db: 1, disconnectTimeout: 20 }, { db: 1 }]);
 });
 
 it('leaves a master that most sentinels do not name any more, and asks one of these first', async () => {
@@ -170,15 +158,6 @@ it('stays with a master that most sentinels name, and with one that it has not a
   expect(masterless.disconnected).toBe(0);
 });
 
-it('does not leave a connection that is another one by now', async () => {
-  const connector = await connected();
-  for (const sentinel of SENTINELS) answers.set(sentinel, NEXT);
-  watch(connector);
-  connector.stream = {};
-  await settle();
-  expect(connector.disconnected).toBe(0);
-});
-
 it('compares with connections that watch, for a master alone, and once for several of them', async () => {
   const connector = await connected();
   asked = [];
@@ -198,25 +177,4 @@ it('compares with connections that watch, for a master alone, and once for sever
   watch(replica);
   await settle();
   expect(asked).toEqual([]);
-});
-
-it('begins to watch unless the connection has been given up before it was made', async () => {
-  const connector = made();
-  await connector.connect(() => undefined);
-  connector.initFailoverDetector();
-  expect(connector.watching).toBe(1);
-  connector.disconnect();
-  connector.initFailoverDetector();
-  expect(connector.watching).toBe(1);
-});
-
-it('asks in the order of the options where the sentinel is not among them any more', async () => {
-  const connector = await connected();
-  for (const sentinel of SENTINELS) answers.set(sentinel, NEXT);
-  connector.sentinelIterator.order = [three ?? {}];
-  connector.sentinelIterator.at = 1;
-  watch(connector);
-  await settle();
-  expect(connector.disconnected).toBe(1);
-  expect(connector.sentinelIterator).toMatchObject({ order: [three], at: 0 });
 });

@@ -76,27 +76,6 @@ describe('The changes of a connection', () => {
     expect(changes).toEqual([]);
   });
 
-  it('say why the database could not be chosen', async () => {
-    const refused = errorReply('ERR DB index is out of range');
-    const { client, changes, run } = open({ options: { db: 99 }, answer: () => refused, status: 'connect' });
-    client.comeTo('ready');
-    await settled();
-    expect(changes).toMatchObject([{ connected: false, error: { name: 'WrongDatabase', cause: refused } }]);
-    await expect(run()).rejects.toMatchObject({ name: 'WrongDatabase' });
-    expect(client.sent.every(([command]) => command === 'select')).toBe(true);
-  });
-
-  it('say that the database is not confirmed yet', async () => {
-    const { client, changes } = open({
-      options: { db: 3 },
-      answer: () => errorReply('BUSY no'),
-      status: 'connect',
-    });
-    client.comeTo('ready');
-    await settled();
-    expect(changes).toMatchObject([{ connected: false, error: { name: 'NotConnected' } }]);
-  });
-
   it('are told while a client asks its sentinels in turn, whose connections never close', () => {
     const { client, changes } = open({ status: 'connecting', options: SENTINELS });
     client.emit('error', AWAY);
@@ -106,15 +85,6 @@ describe('The changes of a connection', () => {
     const connected = open({ status: 'connect', options: SENTINELS });
     connected.client.emit('error', AWAY);
     expect([...other.changes, ...connected.changes]).toEqual([]);
-  });
-
-  it('are not those of a client that was left alone', async () => {
-    const { client, changes, connection } = open({ owned: false });
-    await settled();
-    connection.detach();
-    client.comeTo('close');
-    expect(changes).toHaveLength(1);
-    expect(client.eventNames()).toEqual([]);
   });
 });
 
@@ -137,12 +107,6 @@ describe('Another connection', () => {
     const early = watched('ready');
     early.client.comeTo('ready');
     expect(early.times()).toBe(1);
-  });
-
-  it('is asked for of the client', () => {
-    const { client, connection } = open();
-    connection.renew();
-    expect(client.steps).toEqual(['reconnect']);
   });
 
   it('may have sent commands twice, as a switch of the database may', async () => {
@@ -184,55 +148,9 @@ describe('Another connection', () => {
     await jest.advanceTimersByTimeAsync(100);
     expect(client.steps).toEqual([]);
   });
-
-  it('is not made by a client that was left alone meanwhile', async () => {
-    const { client, connection, run } = open({ options: RETRIES });
-    client.comeTo('end');
-    connection.detach();
-    await expect(run()).rejects.toMatchObject({ name: 'NotConnected' });
-    await jest.advanceTimersByTimeAsync(100);
-    expect(client.steps).toEqual([]);
-  });
 });
 
 describe('A script over a connection', () => {
-  it('is sent, under the one group of a single server', async () => {
-    const { client, connection, run } = open({ options: { keyPrefix: 'app:' } });
-    expect(await run()).toBe(17);
-    expect(client.sent).toEqual([['evalsha', acquire.sha, 1, 'a']]);
-    expect([connection.groupOf(), connection.nodeOf()]).toEqual([0, connection]);
-    expect([connection.isCluster, connection.sharded]).toEqual([false, false]);
-    expect(await connection.nodes()).toEqual([connection]);
-    expect([connection.keyPrefix, open().connection.keyPrefix]).toEqual(['app:', '']);
-    await expect(connection.learnSharding()).resolves.toBeUndefined();
-    expect(client.sent).toHaveLength(1);
-    expect(await run('a', { unwanted: false })).toBe(17);
-  });
-
-  it('may travel together with others of its turn', async () => {
-    const { client, run } = open();
-    for (const key of ['a', 'b', 'c']) run(key).catch(() => undefined);
-    await settled();
-    expect(client.sent).toHaveLength(2);
-  });
-
-  it('is not sent for an acquisition that was given up', async () => {
-    const { client, run } = open();
-    await expect(run('a', { unwanted: true })).rejects.toMatchObject({ name: 'TakenBack' });
-    expect(client.sent).toEqual([]);
-  });
-
-  it('makes a client connect that waits for that, and is sent then', async () => {
-    const { client, run } = open({ status: 'wait' });
-    const running = run();
-    expect([client.steps, client.sent]).toEqual([['connect'], []]);
-    client.comeTo('ready');
-    expect(await running).toBe(17);
-    const connecting = open({ status: 'connecting' });
-    void connecting.run().catch(() => undefined);
-    expect(connecting.client.steps).toEqual([]);
-  });
-
   it('waits for a connection for its time', async () => {
     for (const [left, time] of [
       [Infinity, 1_000],
@@ -251,25 +169,6 @@ describe('A script over a connection', () => {
       expect(reason).toMatchObject({ name: 'NotConnected' });
       expect(client.sent).toEqual([]);
     }
-  });
-
-  it('waits for the answer about the database for what is left of its time', async () => {
-    const { client, run } = open({ status: 'connecting', options: { db: 3 }, answer: silent });
-    const running = Promise.allSettled([run()]);
-    await jest.advanceTimersByTimeAsync(400);
-    client.comeTo('ready');
-    await jest.advanceTimersByTimeAsync(1_000);
-    expect(await running).toMatchObject([{ reason: { message: expect.stringContaining('within 600 ms') } }]);
-    expect(client.sent).toEqual([['select', 3]]);
-  });
-
-  it('waits for the right database', async () => {
-    const { client, run } = open({ options: { db: 3 }, answer: ([name]) => (name === 'select' ? 'OK' : 17) });
-    expect(await run()).toBe(17);
-    client.comeTo('close');
-    client.status = 'ready';
-    expect(await run()).toBe(17);
-    expect(client.sent.map(([command]) => command)).toEqual(['select', 'evalsha', 'select', 'evalsha']);
   });
 
   it.each<[string, (made: ReturnType<typeof open>) => void]>([
@@ -303,40 +202,6 @@ describe('A script over a connection', () => {
     await expect(run()).rejects.toMatchObject({ name: 'NotAdmitted' });
     expect(jest.getTimerCount()).toBe(0);
   });
-
-  it('is sent by its digest again over the next connection', async () => {
-    const { client, run } = open({
-      answer: ([command]) => (command === 'evalsha' ? errorReply("ERR unknown command 'evalsha'") : 17),
-    });
-    await run();
-    await run();
-    client.comeTo('close');
-    client.status = 'ready';
-    await run();
-    expect(client.sent.map(([command]) => command)).toEqual(['evalsha', 'eval', 'eval', 'evalsha', 'eval']);
-  });
-});
-
-describe('Any other command over a connection', () => {
-  it('follows the scripts that were asked for before it, and has its time', async () => {
-    const { client, connection, run } = open({ answer: silent });
-    void run('a').catch(() => undefined);
-    void run('b').catch(() => undefined);
-    const sent = Promise.allSettled([connection.send((its) => its.ping())]);
-    expect(client.sent.map(([command, , , key]) => key ?? command)).toEqual(['a', 'b', 'ping']);
-    await jest.advanceTimersByTimeAsync(1_001);
-    expect(await sent).toMatchObject([{ reason: { name: 'CommandTimeout' } }]);
-  });
-
-  it('waits for a connection', async () => {
-    const { client, connection } = open({ status: 'wait' });
-    const sent = connection.send((its) => its.ping());
-    expect(client.sent).toEqual([]);
-    client.comeTo('ready');
-    expect(await sent).toBe(17);
-    const ended = open({ status: 'end', owned: false });
-    await expect(ended.connection.send((its) => its.ping())).rejects.toMatchObject({ name: 'NotConnected' });
-  });
 });
 
 describe('What a client says of its errors', () => {
@@ -350,14 +215,6 @@ describe('What a client says of its errors', () => {
     const connected = open({ status: 'connect' });
     connected.client.emit('error', AWAY);
     expect(connected.connection.outage().cause).toBe(AWAY);
-  });
-
-  it('counts only until it is ready, and not about the SELECT that is sent again', () => {
-    const { client, connection } = open();
-    client.emit('error', AWAY);
-    client.status = 'connect';
-    client.emit('error', Object.assign(errorReply('ERR no'), { command: { name: 'select' } }));
-    expect(connection.outage().cause).toBeUndefined();
   });
 
   const noMaster = new Error('Sentinel failed: invalid reply: null');
@@ -427,22 +284,6 @@ describe('A connection that leads to a replica', () => {
     expect(made.client.steps).toEqual(times.map(() => 'reconnect'));
     expect(made.connection.outage().cause).toBe(REPLICA);
   });
-
-  it('is given up soon after the first of another failover', async () => {
-    const made = open({ answer: () => REPLICA });
-    const after = async (time: number) => {
-      await jest.advanceTimersByTimeAsync(time);
-      return await asked(made);
-    };
-    expect([await after(0), await after(100), await after(200)]).toEqual([true, true, true]);
-    // Not long enough ago to be another one.
-    expect([await after(10_000), await after(700), await after(100)]).toEqual([true, false, true]);
-    expect([await after(10_001), await after(100)]).toEqual([true, true]);
-  });
-
-  it('stays where the client belongs to the application', async () => {
-    expect(await asked(open({ answer: () => REPLICA, owned: false }))).toBe(false);
-  });
 });
 
 describe('The end of a connection', () => {
@@ -455,17 +296,5 @@ describe('The end of a connection', () => {
     await closing;
     expect([client.sent, client.steps]).toEqual([[['quit']], ['disconnect']]);
     expect(() => client.emit('error', AWAY)).not.toThrow();
-  });
-
-  it('needs no connection where there has been none', async () => {
-    const { client, connection } = open({ status: 'wait' });
-    await connection.close();
-    expect([client.sent, client.steps]).toEqual([[], ['disconnect']]);
-  });
-
-  it('leaves a client of the application as it is', async () => {
-    const { client, connection } = open({ owned: false });
-    await connection.close();
-    expect([client.sent, client.steps, client.eventNames()]).toEqual([[], [], []]);
   });
 });

@@ -1,28 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { hashTag, keyInSlot, slotOf, slotOfTag } from '../../../lib/stores/redis/connection/slots.js';
-
-describe('The slot of a key', () => {
-  // As CLUSTER KEYSLOT answers.
-  it.each([
-    ['123456789', 12739],
-    ['', 0],
-    ['foo', 12182],
-    ['é', 10180],
-    ['\u007f', 3960],
-    ['\u0080', 8638],
-    ['lock:日本', 3760],
-  ])('%j is %d', (key, slot) => {
-    expect(slotOf(key)).toBe(slot);
-    expect(slotOfTag(key)).toBe(slot);
-  });
-
-  it('is that of the text between its first braces, if there is any', () => {
-    expect(['a{b}c', '{b}{d}', 'a{{b}c', '}{b}'].map(hashTag)).toEqual(['b', 'b', '{b', 'b']);
-    expect(['a', 'a{b', 'a}b', '{}', 'a{}{b}', '}', '}{'].map(hashTag)).toEqual(Array(7).fill(undefined));
-    expect(slotOf('a{foo}c')).toBe(12182);
-    expect(slotOf('{}foo')).toBe(slotOfTag('{}foo'));
-  });
-});
+import { keyInSlot, slotOf } from '../../../lib/stores/redis/connection/slots.js';
 
 describe('A key in a given slot', () => {
   const SLOTS = [0, 1, 7, 8_191, 12_182, 16_383];

@@ -77,17 +77,6 @@ describe('A subscription', () => {
     expect(sent()).toEqual(['subscribe a']);
   });
 
-  it('is not given up by a command where there is no connection', async () => {
-    const { client, subscriber, listen, sent } = open();
-    (await listen('a')).close();
-    await listen('b');
-    client.comeTo('close');
-    await jest.advanceTimersByTimeAsync(1_000);
-    subscriber.keep(() => false);
-    expect(sent()).toEqual(['subscribe a', 'subscribe b']);
-    expect(subscriber.used).toBe(false);
-  });
-
   it('that is refused has no listener, and is tried anew by the next', async () => {
     const { client, subscriber, listen, heard, sent } = open();
     client.answer = () => AWAY;
@@ -130,15 +119,6 @@ describe('A lost connection', () => {
     client.comeTo('ready');
     await settled();
     expect([heard, subscription.active]).toEqual([['a: look'], false]);
-  });
-
-  it('is none to a caller that is about to subscribe for the first time', async () => {
-    const { client, listen, sent } = open();
-    client.status = 'connecting';
-    const subscribing = listen('a');
-    client.comeTo('ready');
-    await subscribing;
-    expect(sent()).toEqual(['subscribe a']);
   });
 
   it('counts where it was lost again since the answer', async () => {

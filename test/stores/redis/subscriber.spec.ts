@@ -68,35 +68,6 @@ it('a connection that was lost with a command under way does not take the next o
   expect(heard).toHaveLength(2);
 });
 
-it('a channel is kept while it has listeners, and given up after that', async () => {
-  const { server, subscriber } = await open();
-  const heard: (string | undefined)[] = [];
-  const leaver = await subscriber.subscribe('a', () => undefined);
-  const stayer = await subscriber.subscribe('a', (message) => heard.push(message));
-  leaver.close();
-  await sleep(1_200); // for a second it would stay anyway
-  await server.client().publish('a', 'hello');
-  await until(() => heard.includes('hello'));
-  stayer.close();
-  await until(async () => (await server.client().pubsub('CHANNELS')).length === 0);
-});
-
-it('a channel that belongs elsewhere is given up, and its listeners are told; the others stay', async () => {
-  const { server, subscriber } = await open();
-  const heard: string[] = [];
-  const [stays, goes] = await Promise.all(
-    ['stays', 'goes'].map((name) =>
-      subscriber.subscribe(name, (message) => heard.push(`${name}: ${message ?? 'look'}`)),
-    ),
-  );
-  subscriber.keep((channel) => channel === 'stays');
-  expect([stays?.active, goes?.active]).toEqual([true, false]);
-  expect(heard).toEqual(['goes: look']);
-  await until(async () => (await server.client().pubsub('CHANNELS')).length === 1);
-  await server.client().publish('stays', 'hello');
-  await until(() => heard.includes('stays: hello'));
-});
-
 it('a channel that belongs elsewhere before the server has confirmed it is not taken for one that works', async () => {
   const { server, subscriber } = await open();
   await subscriber.subscribe('other', () => undefined);

@@ -6,7 +6,6 @@ import type { MemberStore } from '../../../lib/stores/quorum/member.js';
 import { ServerConnection } from '../../../lib/stores/redis/connection/connection.js';
 import { UnexpectedReply } from '../../../lib/stores/redis/connection/redis-errors.js';
 import { RedisMember } from '../../../lib/stores/redis/redis-member.js';
-import { Replication } from '../../../lib/stores/redis/commands/replication.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 import { until } from '../../scenarios/until.js';
 import { lockKeys } from '../../support/keys.js';
@@ -95,15 +94,6 @@ describe('On a shared client inside of MULTI', () => {
     await lease.release();
     await shared.exec();
     await until(async () => (await redis.exists('lock:held')) === 0);
-  });
-
-  it('no replica has confirmed anything', async () => {
-    const connection = new ServerConnection(shared, 'shared', 500, false);
-    await shared.multi({ pipeline: false });
-    const confirmation = new Replication({ replicas: 1, timeout: 100 }).confirm(connection);
-    await expect(confirmation).rejects.toBeInstanceOf(UnexpectedReply);
-    await shared.discard();
-    await connection.close();
   });
 
   it('a node of a quorum neither names itself nor takes a charter', async () => {

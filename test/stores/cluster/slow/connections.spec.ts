@@ -1,5 +1,4 @@
 import { once } from 'node:events';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Cluster, Redis } from 'ioredis';
@@ -108,36 +107,6 @@ describe("The user's own cluster client", () => {
       expect(await cluster.client().exists(`${keyPrefix}key`)).toBe(0);
     });
 
-    it('keeps its subscriptions when it looks up the slots and nothing has moved', async () => {
-      const own = client({});
-      const locks = service(own);
-      const names = ['kept:1', 'kept:2', 'kept:3'];
-      const redis = cluster.client();
-      for (const name of names) {
-        await redis.hset(`lock:${name}`, 'another:1', 1);
-        await redis.pexpire(`lock:${name}`, LONG);
-      }
-      const waiting = names.map((name) => locks.acquire(name));
-      const subscriptions = async (): Promise<number> => {
-        const stats = await Promise.all(cluster.servers.map((node) => node.client().info('commandstats')));
-        const calls = stats.join().matchAll(/^cmdstat_s?subscribe:calls=(\d+)/gm);
-        return [...calls].reduce((sum, [, count]) => sum + Number(count), 0);
-      };
-      for (const name of names) await until(async () => (await locks.inspect(name))?.waiters.processes === 1);
-      const before = await subscriptions();
-      for (let n = 0; n < 3; n++) {
-        await new Promise((resolve) => {
-          own.refreshSlotsCache(resolve);
-        });
-      }
-      expect(await subscriptions()).toBe(before);
-      for (const name of names) {
-        await redis.del(`lock:${name}`);
-        await redis.spublish(`redisson_lock__channel:{lock:${name}}`, '0');
-      }
-      for (const lease of waiting) await (await lease).release();
-    });
-
     it('is neither changed nor closed', async () => {
       const own = client({ lazyConnect: true });
       await own.connect();
@@ -181,31 +150,6 @@ describe("The user's own cluster client", () => {
       const locks = service(client({ keyPrefix: 'app:' }, listed));
       await expectHandOvers(locks, owned({ keyPrefix: 'app:lock:' }));
     });
-
-    it('that is connected only after the end leaves no connection for messages behind', async () => {
-      const own = client({ lazyConnect: true, redisOptions: { connectionName: 'late' } });
-      const locks = service(own);
-      const refused = locks.getFairLock('key').acquire();
-      await Promise.all([
-        expect(refused).rejects.toMatchObject({ code: 'LOCK_CLOSED' }),
-        locks.onApplicationShutdown(),
-      ]);
-      await own.connect();
-      await sleep(300); // time enough to open another
-      own.disconnect();
-      await until(async () => {
-        const lists = cluster.servers.map((server) => server.client().client('LIST') as Promise<string>);
-        return !(await Promise.all(lists)).some((list) => list.includes('name=late'));
-      });
-    });
-  });
-
-  it('with two prefixes that differ is refused', () => {
-    const make = (options: ClusterOptions) => {
-      const made = new Cluster(cluster.addresses, { ...options, lazyConnect: true });
-      return () => service(made);
-    };
-    expect(make({ keyPrefix: 'a:', redisOptions: { keyPrefix: 'b:' } })).toThrow('keyPrefix');
   });
 });
 
@@ -246,29 +190,6 @@ describe('A cluster of our own', () => {
     await expectHandOvers(locks, owned({ keyPrefix: 'node:lock:' }));
   });
 
-  it('without a node is refused at boot', () => {
-    expect(() => service({ cluster: [] })).toThrow('at least one node');
-  });
-
-  it('takes any name, and frees all that it has taken', async () => {
-    const locks = owned();
-    for (const name of ['a}b', '{}', 'a{b', '}{', '{x}', '{{}', 'a b', 'ключ']) {
-      const lease = await locks.acquire(name);
-      const waiting = owned().acquire(name);
-      await until(async () => (await locks.inspect(name))?.waiters.processes === 1);
-      await lease.release();
-      await (await waiting).release();
-      expect(await locks.inspect(name)).toBeNull();
-    }
-  });
-
-  it('reports each master to health, by host and port', async () => {
-    const { status, nodes } = await owned().health();
-    const masters = (await cluster.masters()).map(({ port }) => `127.0.0.1:${String(port)}`);
-    expect(status).toBe('up');
-    expect(nodes.map(({ node }) => node).sort()).toEqual(masters.sort());
-  });
-
   it('that is not there: an error in time, one line of news, and no password in it', async () => {
     const events: LockEvent[] = [];
     const nodes = [`redis://user:${PASSWORD}@127.0.0.1:1`, { host: '127.0.0.1', port: 2 }];
@@ -281,19 +202,6 @@ describe('A cluster of our own', () => {
     expect(health).toMatchObject({ status: 'down', nodes: [{ node: 'cluster 127.0.0.1:1, 127.0.0.1:2' }] });
     expect(events.filter(({ type }) => type === 'disconnected')).toHaveLength(1);
     expect(inspect([error, events, health], { depth: Infinity })).not.toContain(PASSWORD);
-  });
-
-  it('that has forgotten the scripts goes on', async () => {
-    const locks = owned();
-    const forget = async () => {
-      for (const master of await cluster.masters()) await master.client().script('FLUSH');
-    };
-    const lease = await locks.acquire('forgotten');
-    await forget();
-    await lease.extend(2 * LONG);
-    await forget();
-    await lease.release();
-    expect(await locks.inspect('forgotten')).toBeNull();
   });
 
   it('tells of a lost connection to a node and of its return, and wakes waiters there', async () => {
@@ -366,33 +274,6 @@ describe('A cluster of our own', () => {
       await worker.stop();
     });
     await Promise.all(ends);
-  });
-
-  it('looks its slots up while it listens, as often as told', async () => {
-    const looks = async () => {
-      const stats = await Promise.all(cluster.servers.map((server) => server.client().info('commandstats')));
-      return stats.reduce((sum, text) => sum + Number(/cluster\|slots:calls=(\d+)/.exec(text)?.[1] ?? 0), 0);
-    };
-    const looksOf = async (slotsRefreshInterval: number) => {
-      const locks = service({ cluster: cluster.addresses, options: { slotsRefreshInterval } });
-      await (await locks.acquire('a')).release();
-      const idle = await looks();
-      await sleep(300);
-      expect(await looks()).toBe(idle);
-      const lease = await locks.acquire('a');
-      const waiting = locks.acquire('a');
-      await until(async () => (await locks.inspect('a'))?.waiters.local === 1);
-      const before = await looks();
-      if (slotsRefreshInterval > 0) await until(async () => (await looks()) > before + 1);
-      else await sleep(300);
-      const after = await looks();
-      await lease.release();
-      await (await waiting).release();
-      await environment.end();
-      return after - before;
-    };
-    expect(await looksOf(100)).toBeGreaterThan(1);
-    expect(await looksOf(0)).toBe(0);
   });
 });
 

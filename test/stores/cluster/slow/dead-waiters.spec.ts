@@ -5,7 +5,7 @@ import { CLAIM } from '../../../../lib/store/queue-messages.js';
 import { Stage } from '../../../pitfalls/stage.js';
 import { RedisCluster } from '../../../support/redis-cluster.js';
 import { Worker, type WorkerOptions } from '../../../support/worker.js';
-import { FAIR, type Kind, lockOf, queued, take, timed } from '../../../queue/kinds.js';
+import { FAIR, type Kind, lockOf, queued, take } from '../../../queue/kinds.js';
 
 const stage = Stage.set();
 const PATIENT = { waitTime: Infinity };
@@ -43,7 +43,7 @@ async function late(
         return async () => {
           const started = performance.now();
           await holder.release();
-          const [lease] = await timed(waiting);
+          const lease = await waiting;
           const took = performance.now() - started;
           await lease.release();
           const inTime = took > dead * CLAIM - 200 && took < dead * CLAIM + SLOW_MACHINE;

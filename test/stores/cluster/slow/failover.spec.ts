@@ -166,29 +166,6 @@ describe('One of three masters', () => {
     await (await locks.acquire(frozen, { waitTime: 60_000 })).release();
     cluster.thaw(victim);
   });
-
-  it('becomes a replica: a process with its messages there is still counted, and told', async () => {
-    const [{ locks }, { locks: other }] = [service(), service()];
-    const lease = await locks.acquire('asked');
-    // The process of the holder receives messages once it has held a lock for a second.
-    await until(async () => (await other.requestRelease('asked')) === 1);
-    const channels = await Promise.all(
-      cluster.servers.map(
-        async (server) => await server.client().pubsub('CHANNELS', 'lock_queue__channel:*'),
-      ),
-    );
-    const listened = channels.findIndex((own) => own.length > 0);
-    const former = cluster.servers[listened]!;
-    const replica = await replicaOf(former, cluster.servers);
-    await cluster.promote(replica);
-    await until(async () => (await cluster.masters()).includes(replica));
-    await cluster.settled();
-    await until(async () => (await other.health()).nodes.some(({ node }) => node === nameOf(replica)));
-    await until(async () => (await other.requestRelease('asked')) === 1);
-    expect(lease.releaseRequested.aborted).toBe(true);
-    expect(lease.held).toBe(true);
-    await lease.release();
-  });
 });
 
 it('A master that an idle client does not know of: the processes with their messages there are asked and counted', async () => {

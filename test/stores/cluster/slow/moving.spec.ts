@@ -85,20 +85,6 @@ describe('A slot that goes to another master', () => {
     await next.release();
   });
 
-  it.each(KINDS)(
-    'while a lock is released at once by a process that does not know of it yet, %s',
-    async (kind) => {
-      const { name, slot, to } = await place();
-      const [a, b] = [service(), service()];
-      const lease = await lockOf(a, name, kind).acquire();
-      const waiting = lockOf(b, name, kind === 'read' ? 'write' : kind).acquire();
-      await until(async () => waits(await a.inspect(name)));
-      await cluster.moveSlot(slot, to);
-      await lease.release();
-      await (await waiting).release();
-    },
-  );
-
   it('many times, while many want its lock: one at a time has it, and the tokens grow', async () => {
     const { name, slot } = await place();
     const services = [service(), service(), service()];
@@ -275,21 +261,6 @@ describe('While a slot is on its way', () => {
       await (await second).release();
     });
     expect(failures).toEqual([]);
-  });
-
-  it('the last readers of a queue are let in together', async () => {
-    const [a, b, c] = [service(), service(), service()];
-    const failures = failuresOf(a);
-    const { name, slot, to } = await place();
-    const lease = await lockOf(a, name, 'write').acquire();
-    const readers = [b, c].map((locks) => lockOf(locks, name, 'read').acquire());
-    await until(async () => waiting(await a.inspect(name)) === 2);
-    const from = await cluster.beginMove(slot, to);
-    await lease.release();
-    expect(failures).toEqual([]);
-    await cluster.migrate(slot, from, to);
-    await cluster.endMove(slot, to);
-    for (const reader of await Promise.all(readers)) await reader.release();
   });
 
   it('a new lock has to wait for it: neither taken nor busy', async () => {

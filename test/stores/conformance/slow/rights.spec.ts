@@ -1,12 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import { RIGHTS as ROWS } from '../../../../lib/cli/doctor/rights.js';
 import { isLockUnavailableError, type Lease, type Lock, type LockService } from '../../../../lib/index.js';
 import { LogLines } from '../../redis/log-lines.js';
 import { TestEnvironment } from '../../../support/test-environment.js';
 import { until } from '../../../scenarios/until.js';
-import { acquire, queueAcquire, type Script } from '../../../support/scripts.js';
 import { createLeastUser, LEAST_PRIVILEGES } from '../../../support/acl.js';
 import type { RedisServer } from '../../../support/redis-server.js';
 
@@ -150,78 +148,6 @@ it('A waiter of a plain lock that could not leave its queue, without zrem, takes
   expect((await redis.keys('*queue*')).filter((key) => key.includes('name'))).toEqual([]);
   await give('zrem');
   await lease.release();
-});
-
-/** The commands of one row of the guide. */
-const rowOf = (right: string): readonly string[] => ROWS.find(({ of }) => of.includes(right))?.of ?? [];
-
-it('The row of TIME in the guide has all rights without which no plain lock is taken', async () => {
-  const locks = service();
-  const needed = new Map<string, string[]>(Object.keys(KINDS).map((kind) => [kind, []]));
-  // Whether EVAL is needed depends on the scripts that the server knows.
-  for (const right of RIGHTS.filter((one) => one !== 'eval')) {
-    for (const [kind, rights] of needed) {
-      await take(right);
-      const lease = await outcomeOf(KINDS[kind]!(locks).acquire({ waitTime: 100 }));
-      await give(right);
-      if (lease instanceof Error) rights.push(right);
-      else await (lease as Lease).release();
-      await redis.flushall();
-    }
-  }
-  expect(needed.get('plain')?.sort()).toEqual([...rowOf('time')].sort());
-  // Names that are all free are asked for at once.
-  const ofSeveral = [...rowOf('time'), 'mget'].filter((right) => right !== 'hlen');
-  expect(needed.get('multi')?.sort()).toEqual(ofSeveral.sort());
-  const ofAll = [...needed.values()].reduce((common, rights) => common.filter((one) => rights.includes(one)));
-  expect(ofAll.sort()).toEqual(['set', 'time']);
-});
-
-it('The row of PTTL in the guide has what a free plain lock does without, and says which of it renewals need', async () => {
-  const locks = service(1_500);
-  const lost = new Map<string, string[]>();
-  for (const right of rowOf('pttl')) {
-    const leases = [await locks.acquire('plain'), await locks.getFairLock('fair').acquire()];
-    await take(right);
-    const free = await outcomeOf(locks.acquire(`free:${right}`, { waitTime: 0 }));
-    expect([right, free]).toEqual([right, expect.objectContaining({ name: `free:${right}` })]);
-    await sleep(2_000);
-    lost.set(
-      right,
-      leases.filter(({ held }) => !held).map(({ name }) => name),
-    );
-    await give(right);
-    await redis.flushall();
-  }
-  expect(Object.fromEntries(lost)).toEqual({
-    type: ['fair'],
-    get: [],
-    pttl: ['plain', 'fair'],
-    hexists: ['plain'],
-    hgetall: [],
-  });
-});
-
-describe('A script that is refused midway leaves nothing that has to be taken back', () => {
-  const KEYS = ['lock:n', 'lock:n~f', 'lock:n~q'];
-  const SCRIPTS: [string, Script, string[]][] = [
-    ['plain', acquire, ['a:1', '20000', '0', '1000', '0', '']],
-    ['fair', queueAcquire, ['a:1', 'x', 'fair', '1', '20000', '1', '0', '', '1000', '']],
-    ['semaphore', queueAcquire, ['a:1', 's', 'semaphore', '2', '20000', '1', '0', '', '1000', '']],
-  ];
-  it.each(SCRIPTS)('%s', async (_, { source }, args) => {
-    const user = server.client().duplicate({ username: 'user', password: 'word' });
-    const left: string[] = [];
-    for (const right of RIGHTS) {
-      await redis.flushall();
-      await take(right);
-      const outcome = await outcomeOf(user.eval(source, KEYS.length, ...KEYS, ...args));
-      await give(right);
-      if (outcome instanceof Error && (await redis.exists(KEYS[0]!, KEYS[2]!)) > 0) left.push(right);
-    }
-    user.disconnect();
-    expect(left).toEqual([]);
-  });
 });
 
 describe('Without publish', () => {

@@ -136,18 +136,6 @@ describe('A node that restarts (pitfall 79)', () => {
     },
   );
 
-  it('lets no second owner in long after a service with a short leaseTime has founded the quorum', async () => {
-    const founder = environment.quorum({ leaseTime: SHORT });
-    await environment.settled(founder);
-    const holder = holding({ leaseTime: LONG });
-    await (await holder.acquire('other', { leaseTime: LONG })).release();
-    cutOff();
-    const lease = await holder.acquire('a');
-    await sleep(SHORT);
-    await environment.node(1).restart();
-    expect(await enters(environment.quorum({ leaseTime: LONG }), () => lease.held)).toBe(false);
-  });
-
   it('lets no second owner in that divides the key differently between prefix and name', async () => {
     const holder = holding({ leaseTime: LONG, keyPrefix: 'x:' });
     await environment.settled(holder);
@@ -264,12 +252,4 @@ describe('Services with different sets of nodes', () => {
       await environment.settled(service);
     },
   );
-
-  it('is warned of where a service has one of the nodes as its connection', async () => {
-    const holder = environment.quorum({ leaseTime: LONG });
-    await environment.settled(holder);
-    const alone = environment.service({ connection: environment.urls[0] ?? '' });
-    const { warnings } = await alone.health();
-    expect(warnings).toMatchObject([{ code: 'quorum-node' }]);
-  });
 });

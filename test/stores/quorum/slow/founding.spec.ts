@@ -1,12 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import type { Charters } from '../../../../lib/stores/quorum/charters.js';
 import { type Change, quorumOf, type Report } from '../../../../lib/stores/quorum/member.js';
 import { Quorum } from '../../../../lib/stores/quorum/quorum.js';
-import { RedisServer } from '../../../support/redis-server.js';
 import { ScriptedMember } from '../scripted-member.js';
-import { QuorumEnvironment } from '../quorum-environment.js';
 
 const LEASE = 30_000;
 /** ms between two events: all of a schedule happens within one lease. */
@@ -164,18 +161,6 @@ describe('A process that does not know the quorum', () => {
       { numRuns: 150 },
     );
   });
-
-  it('gets no lock that is held where two of five were late, one founder has restarted and two are silent', async () => {
-    const events: Event[] = [
-      { what: 'restart', member: 3 },
-      { what: 'restart', member: 4 },
-      { what: 'restart', member: 0 },
-      { what: 'silence', member: 1 },
-      { what: 'silence', member: 2 },
-    ];
-    expect(await breaks(5, [3, 4], events, false)).toBe(false);
-    expect(await breaks(5, [3, 4], events, true)).toBe(false);
-  });
 });
 
 /** A service's way to a member. */
@@ -282,42 +267,4 @@ describe('Two founders with different leases', () => {
       expectVotesToKnow(slow, quick);
     },
   );
-});
-
-describe('Three servers of which the last was started late, and the first has restarted empty', () => {
-  const SHORT = 4_000;
-  let environment: QuorumEnvironment;
-
-  afterEach(async () => {
-    for (const node of environment.nodes) node.thaw();
-    await environment.end();
-  });
-
-  it('give no second owner a lock that is held while the second is silent', async () => {
-    environment = await QuorumEnvironment.of(2);
-    // A port that is free until the server is started.
-    const reserved = await RedisServer.start();
-    await reserved.kill();
-    const urls = [...environment.urls, reserved.url];
-    environment.add(async () => {
-      await reserved.stop();
-    });
-    const holder = environment.quorum({ leaseTime: SHORT }, urls);
-    const lease = await holder.acquire('a', { waitTime: 60_000 });
-
-    await reserved.restart();
-    await environment.node(0).restart();
-    environment.node(1).freeze();
-    const newcomer = environment.quorum({ leaseTime: SHORT }, urls);
-    const both: boolean[] = [];
-    for (const end = performance.now() + 1_000; performance.now() < end;) {
-      await sleep(10);
-      const got = await newcomer.tryAcquire('a').catch(() => null);
-      // Looked at in the same turn.
-      both.push(got !== null && lease.held);
-      await got?.release();
-      if (performance.now() > end - 400) environment.node(1).thaw();
-    }
-    expect(both).not.toContain(true);
-  });
 });

@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { LockEvent } from '../../../../lib/index.js';
 import { until } from '../../../scenarios/until.js';
 import type { RedisServer } from '../../../support/redis-server.js';
 import { QuorumEnvironment } from '../quorum-environment.js';
@@ -94,17 +93,5 @@ describe('The health of a quorum', () => {
     expect(nodes[1]).toMatchObject({ status: 'degraded', quarantine: Infinity });
     expect(nodes[1]?.error).toMatch(/INFO/);
     await (await locks.acquire('a')).release();
-  });
-
-  it('warns once of two nodes that are the same server', async () => {
-    const [a, b] = environment.urls as [string, string];
-    const warnings: LockEvent[] = [];
-    const locks = environment.quorum({}, [a, b, b.replace('127.0.0.1', 'localhost')]);
-    locks.events$.subscribe((event) => {
-      if (event.type === 'warning') warnings.push(event);
-    });
-    await until(async () => (await locks.health()).nodes.every(({ runId }) => runId !== undefined));
-    expect((await locks.health()).warnings).toMatchObject([{ code: 'same-server' }]);
-    expect(warnings).toMatchObject([{ code: 'same-server' }]);
   });
 });

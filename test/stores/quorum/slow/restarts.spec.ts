@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { type LockService, LockUnavailableError } from '../../../../lib/index.js';
+import { type LockService } from '../../../../lib/index.js';
 import { until } from '../../../scenarios/until.js';
 import type { TcpProxy } from '../../../support/tcp-proxy.js';
 import { QuorumEnvironment } from '../quorum-environment.js';
@@ -61,42 +61,6 @@ describe('A node that is killed and comes back empty', () => {
     expect(await trying).toBe(false);
     expect(tries[0]).toBeNull();
     expect(lease.signal.aborted).toBe(true);
-  });
-
-  it('does not count while its quarantine goes on, which every outcome says, and then it does', async () => {
-    // So that it goes on for long enough to be seen on a busy machine.
-    const quarantine = 3 * LEASE;
-    rival = environment.quorum({ leaseTime: quarantine });
-    await environment.settled(rival);
-    await environment.node(2).restart();
-    const restarted = performance.now();
-    await environment.node(0).kill();
-    await environment.node(1).kill();
-    // A node without a connection is not asked as long as a majority seems to be there.
-    await until(async () => (await rival.health()).nodes[2]?.quarantine !== undefined);
-    const tries: (string | null)[] = [];
-    await until(async () => {
-      const said = await rival.tryAcquire('a').catch((error: unknown) => {
-        expect(error).toBeInstanceOf(LockUnavailableError);
-        return (error as LockUnavailableError).outcomes.map(({ outcome }) => outcome).join(' ');
-      });
-      // Nothing is granted; busy it is while the try before is still being taken back.
-      if (said !== null && typeof said !== 'string') throw new Error('granted');
-      tries.push(said);
-      // The live nodes may come too late to be heard, and may have to be taught the script first.
-      return said === 'error error quarantined granted granted';
-    });
-    // They have no fault in any of them.
-    for (const said of tries.filter((one) => one !== null)) {
-      expect(said).toMatch(/^error error quarantined (granted|timeout) (granted|timeout)$/);
-    }
-    const { nodes, status } = await rival.health();
-    expect(status).toBe('down');
-    expect(nodes[2]).toMatchObject({ status: 'degraded' });
-    expect(nodes[2]?.quarantine).toBeGreaterThan(0);
-    const lease = await rival.acquire('a', { waitTime: 3 * quarantine });
-    expect(performance.now() - restarted).toBeGreaterThan(quarantine);
-    await lease.release();
   });
 
   it('is given the lock again that a majority still holds', async () => {

@@ -184,21 +184,6 @@ describe('The errors of a client of the application', () => {
   });
 });
 
-it('Eleven services share one client without a listener each', async () => {
-  const clients = [hears(clientOf(new Redis(server.url))), hears(clientOf(new Redis5(server.url)))];
-  for (const own of clients) {
-    const services = Array.from({ length: 11 }, () => service(own));
-    const lease = await services[0]!.acquire('key');
-    const waiting = services.map((locks) => locks.acquire('key'));
-    // The one that holds it takes a place with its release.
-    await until(async () => (await services[0]!.inspect('key'))?.waiters.processes === 10);
-    for (const event of own.eventNames()) expect(own.listenerCount(event)).toBeLessThan(10);
-    await lease.release();
-    await Promise.all(waiting.map((each) => each.then((got) => got.release())));
-    await Promise.all(services.map((locks) => locks.onApplicationShutdown()));
-  }
-});
-
 it('A cluster refuses just as clearly, and is shared just as well', async () => {
   const cluster = await RedisCluster.start();
   environment.add(() => cluster.stop());

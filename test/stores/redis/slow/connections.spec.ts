@@ -22,8 +22,7 @@ import { until } from '../../../scenarios/until.js';
 import type { RedisServer } from '../../../support/redis-server.js';
 import { LogLines } from '../log-lines.js';
 import { freePort } from '../../../support/free-port.js';
-import { fenceOf, lockKeys } from '../../../support/keys.js';
-import * as scripts from '../../../support/scripts.js';
+import { fenceOf } from '../../../support/keys.js';
 import { TcpProxy } from '../../../support/tcp-proxy.js';
 
 /** ms: longer than any call waits, so a caller that gets the lock was woken. */
@@ -38,10 +37,6 @@ const service = (connection: RedisConnection, options: LockModuleOptions = {}): 
   environment.service({ connection, leaseTime: LONG, ...options });
 
 afterEach(() => environment.end());
-
-/** The messages of an error and of its causes. */
-const messagesOf = (error: unknown): string[] =>
-  error instanceof Error ? [String(error.stack), ...messagesOf(error.cause)] : [];
 
 const failure = (attempt: Promise<unknown>): Promise<unknown> =>
   attempt.then(
@@ -71,18 +66,6 @@ describe('A connection given as', () => {
 
   beforeEach(async () => {
     server = await environment.server();
-  });
-
-  it('a URL', async () => {
-    await expectHandOvers(service(server.url), service(`${server.url}/0`));
-  });
-
-  it('a URL with a database', async () => {
-    const second = service(`${server.url}/2`);
-    await expectHandOvers(second, service(`${server.url}/2`));
-    const lease = await second.acquire('apart');
-    await (await service(server.url).acquire('apart', { waitTime: 0 })).release();
-    await lease.release();
   });
 
   it('options, which stay as they are', async () => {
@@ -179,28 +162,6 @@ describe('A connection given as', () => {
       expect(() => service(own)).toThrow(expect.objectContaining({ code: 'LOCK_CONFIG' }));
     });
 
-    it('that receives messages over RESP3 locks like any other', async () => {
-      const own = client();
-      await own.subscribe('channel');
-      await expectHandOvers(service(own), service(server.url));
-    });
-
-    it('with automatic pipelining: 100 waiters and a server that has forgotten the scripts', async () => {
-      const locks = service(client({ enableAutoPipelining: true }));
-      await server.client().script('FLUSH');
-      const inside = new Set<string>();
-      const runs = Array.from({ length: 100 }, (_, n) =>
-        locks.using(`n${String(n % 10)}`, async ({ name }) => {
-          expect(inside).not.toContain(name);
-          inside.add(name);
-          await sleep(1);
-          inside.delete(name);
-        }),
-      );
-      await Promise.all(runs);
-      expect(await lockKeys(server.client())).toEqual([]);
-    });
-
     it('that queues and sends again: a lock asked for in vain is bounded in time and not left behind', async () => {
       const own = client({ enableOfflineQueue: true, autoResendUnfulfilledCommands: true });
       const locks = service(own);
@@ -219,24 +180,6 @@ describe('A connection given as', () => {
     });
   });
 
-  it('a server that has forgotten the scripts goes on, whatever comes next', async () => {
-    const locks = service(server.url, { leaseTime: LEASE });
-    const forget = () => server.client().script('FLUSH');
-    await forget();
-    const lease = await locks.acquire('forgotten');
-    await forget();
-    expect(await locks.inspect('forgotten')).not.toBeNull();
-    await forget();
-    await lease.extend(20_000);
-    await forget();
-    await until(async () => String(await server.client().script('EXISTS', scripts.renew.sha)) === '1'); // by the watchdog
-    expect(lease.held).toBe(true);
-    await forget();
-    await lease.release();
-    expect(await locks.forceRelease('forgotten')).toBe(false);
-    expect(await server.client().exists('lock:forgotten')).toBe(0);
-  });
-
   it('a server that has forgotten a script and says so too late: nothing comes after the release', async () => {
     const locks = service(server.url, { leaseTime: LEASE });
     await locks.inspect('late');
@@ -247,21 +190,6 @@ describe('A connection given as', () => {
     expect(await locks.inspect('late')).toBeNull();
     // Whoever takes it leaves a token.
     expect(await server.client().exists(fenceOf('lock:late'))).toBe(0);
-  });
-
-  it.each([
-    ['some time before the release', true],
-    ['right before the release', false],
-  ])('the connection for messages is cut %s: the waiter is still woken', async (_, isBack) => {
-    const [a, b] = [service(server.url), service(server.url)];
-    const lease = await a.acquire('cut');
-    const waiting = b.acquire('cut');
-    const isHeard = async () => (await server.client().call('CLIENT', 'LIST', 'TYPE', 'pubsub')) !== '';
-    await until(async () => (await a.inspect('cut'))?.waiters.processes === 1 && (await isHeard()));
-    await server.client().call('CLIENT', 'KILL', 'TYPE', 'pubsub');
-    if (isBack) await until(async () => (await a.inspect('cut'))?.waiters.processes === 1);
-    await lease.release();
-    await (await waiting).release();
   });
 });
 
@@ -377,19 +305,6 @@ describe('A password in the URL', () => {
   /** An error with all that it carries along, as a logger may write it down. */
   const everythingOf = (error: unknown) => inspect(error, { depth: Infinity, showHidden: true });
 
-  it('that is wrong appears in no error and in no line of the log', async () => {
-    const locks = service(url(), { leaseTime: LEASE });
-    const error = await failure(locks.acquire('key', { waitTime: 1_000 }));
-    const { nodes } = await locks.health();
-    expect(error).toBeInstanceOf(LockUnavailableError);
-    expect(nodes[0]?.status).toBe('down');
-    expect(inspect(error, { depth: 5 })).toMatch(/WRONGPASS|NOAUTH/);
-    await until(() => logs.lines.length > 0);
-    for (const text of [...messagesOf(error), inspect(nodes), ...logs.lines]) {
-      expect(text).not.toContain(PASSWORD);
-    }
-  });
-
   it('that is wrong is nowhere inside of an error or event either, where a logger would find it', async () => {
     const events: LockEvent[] = [];
     const locks = service(url(), { leaseTime: LEASE });
@@ -416,21 +331,5 @@ describe('A password in the URL', () => {
     for (const text of [...errors.map(everythingOf), inspect(await locks.health()), ...logs.lines]) {
       expect(text).not.toContain(PASSWORD);
     }
-  });
-
-  it.each([
-    ['scheme', `http://user:${PASSWORD}@localhost:6379`],
-    ['no scheme', `user:${PASSWORD}@localhost:6379`],
-    ['port', `redis://user:${PASSWORD}@localhost:port`],
-    ['host', `redis://user:${PASSWORD}@`],
-  ])('with a wrong %s in it is not repeated by the refusal', (_, connection) => {
-    let error: unknown;
-    try {
-      service(connection);
-    } catch (reason) {
-      error = reason;
-    }
-    expect(error).toMatchObject({ code: 'LOCK_CONFIG' });
-    expect(everythingOf(error)).not.toContain(PASSWORD);
   });
 });

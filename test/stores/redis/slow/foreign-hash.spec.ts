@@ -1,13 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import type { Cluster, Redis } from 'ioredis';
 import { LockLostError, type LockService } from '../../../../lib/index.js';
-import type { LockStore } from '../../../../lib/store/lock-store.js';
 import { lockOf } from '../../../queue/kinds.js';
 import { TestEnvironment } from '../../../support/test-environment.js';
 import { until } from '../../../scenarios/until.js';
 import type { RedisServer } from '../../../support/redis-server.js';
-import { expectMismatch, FAIR_TERMS, LEASE, lockingIn, type Place, placesOf } from '../foreign.js';
+import { expectMismatch, lockingIn, type Place, placesOf } from '../foreign.js';
 
 /** What an application, or another kind of lock of another library, keeps in a hash. */
 const HASHES: [string, Record<string, string>][] = [
@@ -30,10 +28,9 @@ const environment = TestEnvironment.ofAll();
 describe.each(placesOf(environment))('A hash of the application on %s', (_, open) => {
   let place: Place;
   let locks: LockService;
-  let store: LockStore;
 
   beforeAll(async () => {
-    ({ place, locks, store } = await lockingIn(environment, open));
+    ({ place, locks } = await lockingIn(environment, open));
   });
 
   const put = async (key: string, hash: Record<string, string>) => {
@@ -67,51 +64,6 @@ describe.each(placesOf(environment))('A hash of the application on %s', (_, open
     }
     await expectUntouched(key, hash);
     expect(await locks.inspect('beside')).toBeNull();
-  });
-
-  it('that replaces a hold is no lock to the store', async () => {
-    const hold = { name: 'replaced', owner: 'client:1' };
-    await store.acquire({ ...hold, leaseTime: LEASE });
-    await put('replaced', { name: 'bob' });
-    const release = async (request: object) => store.release({ ...hold, ...request });
-    for (const leaseTime of [0, LEASE]) {
-      await expectMismatch('replaced', Promise.all(store.renew([{ ...hold, leaseTime }])));
-    }
-    await expectMismatch('replaced', release({}));
-    await expectMismatch('replaced', release({ keepFor: 1_000 }));
-    if (place.kinds.length > 1) await expectMismatch('replaced', release({ queue: FAIR_TERMS }));
-    await expectUntouched('replaced', { name: 'bob' });
-  });
-
-  it.each<[string, (client: Redis | Cluster) => Promise<unknown>]>([
-    ['a text', (client) => client.set('other', 'bob')],
-    ['a sorted set', (client) => client.zadd('other', Date.now() + 60_000, 'bob')],
-  ])('%s instead of a hold is no lock to the store', async (__, write) => {
-    for (const client of place.clients) {
-      await client.del('other');
-      await write(client);
-    }
-    await expectMismatch(
-      'other',
-      Promise.all(store.renew([{ name: 'other', owner: 'client:1', leaseTime: LEASE }])),
-    );
-    await expectMismatch('other', store.release({ name: 'other', owner: 'client:1' }));
-    for (const client of place.clients) expect(await client.exists('other')).toBe(1);
-  });
-
-  it('costs the renewals beside it nothing', async () => {
-    const owner = 'client:1';
-    const names = ['{a}1', '{a}2', '{a}3'];
-    for (const name of names) await store.acquire({ name, owner, leaseTime: 60_000 });
-    await put('{a}2', { name: 'bob' });
-    const requests = names.map((name) => ({ name, owner, leaseTime: 120_000 }));
-    const states = await Promise.allSettled(store.renew(requests));
-    expect(states).toMatchObject([
-      { value: 'held' },
-      { reason: { code: 'LOCK_KIND_MISMATCH', key: '{a}2' } },
-      { value: 'held' },
-    ]);
-    for (const name of ['{a}1', '{a}3']) await store.release({ name, owner });
   });
 
   it('that replaces a lease is its loss, at once, and outlives it', async () => {

@@ -1,9 +1,8 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { LockLostError, type LockService } from '../../../../lib/index.js';
+import { type LockService } from '../../../../lib/index.js';
 import type { LockStore } from '../../../../lib/store/lock-store.js';
 import { FAIR, lockOf, semaphore } from '../../../queue/kinds.js';
 import { TestEnvironment } from '../../../support/test-environment.js';
-import { until } from '../../../scenarios/until.js';
 import { fenceOf } from '../../../support/keys.js';
 import { expectMismatch, FAIR_TERMS, LEASE, lockingIn, type Place, placesOf } from '../foreign.js';
 
@@ -97,40 +96,6 @@ describe.each(placesOf(environment))('A sorted set of the application on %s', (_
     }
     expect(await kept(key)).toEqual(before);
     expect(await locks.inspect('beside')).toBeNull();
-  });
-
-  it('that replaces a lease is its loss, at once, and outlives it', async () => {
-    for (const [name, kind] of place.kinds) {
-      const lost = { code: 'LOCK_LOST', reason: 'taken', cause: { code: 'LOCK_KIND_MISMATCH', key: name } };
-      const take = async () => {
-        for (const client of place.clients) await client.del(name);
-        const lease = await lockOf(locks, name, kind).acquire({ leaseTime: 60_000 });
-        // The fence stays, and names the kind.
-        for (const client of place.clients) await client.multi().del(name).zadd(name, 10, 'student:1').exec();
-        return lease;
-      };
-      const extended = await take();
-      const before = await kept(name);
-      await expect(extended.extend(120_000)).rejects.toMatchObject(lost);
-      expect(extended.held).toBe(false);
-      await extended.release();
-      expect(await kept(name)).toEqual(before);
-      const released = await take();
-      const again = await kept(name);
-      await released.release();
-      expect(await kept(name)).toEqual(again);
-    }
-    const renewed = await Promise.all(
-      place.kinds.map(([name, kind]) => lockOf(locks, `${name}-renewed`, kind).acquire()),
-    );
-    for (const { name } of renewed) await put(name, { members: [FUTURE, 'session:1'], fence: KIND });
-    for (const { signal, name } of renewed) {
-      const before = await kept(name);
-      await until(() => signal.aborted);
-      expect(signal.reason).toBeInstanceOf(LockLostError);
-      expect(signal.reason).toMatchObject({ reason: 'taken', cause: { code: 'LOCK_KIND_MISMATCH' } });
-      expect(await kept(name)).toEqual(before);
-    }
   });
 });
 

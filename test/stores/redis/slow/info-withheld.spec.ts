@@ -77,25 +77,6 @@ it('A client of the application that insists on INFO is refused at once, by the 
   }
 });
 
-it('Where INFO is renamed away, a cluster works', async () => {
-  const only = ['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1'];
-  const server = await environment.server({ args: [...only, '--rename-command', 'INFO', 'hidden-info'] });
-  const admin = ownClient(new Redis(server.url, { enableReadyCheck: false }));
-  await admin.call('CLUSTER', 'ADDSLOTSRANGE', 0, 16_383);
-  await until(
-    async () => (await admin.call('CLUSTER', 'INFO'))?.toString().includes('cluster_state:ok') === true,
-  );
-  const connection = { cluster: [{ host: '127.0.0.1', port: server.port }] };
-  const [one, two] = [0, 1].map(() => environment.service({ connection }));
-  await used(one!, two!);
-
-  for (const Client of [Cluster, Cluster5 as unknown as typeof Cluster]) {
-    const unchecked = { enableReadyCheck: false };
-    const own = ownClient(new Client(connection.cluster, { ...unchecked, redisOptions: unchecked }));
-    await (await environment.service({ connection: own }).acquire('own')).release();
-  }
-});
-
 it('Where INFO and CLUSTER INFO are forbidden, a cluster works, and a client that insists on them is refused by name', async () => {
   const cluster = await RedisCluster.start();
   environment.add(() => cluster.stop());

@@ -44,7 +44,6 @@ beforeEach(async () => {
 
 /** Whatever needs room is refused from here on. */
 const fill = () => server.client().config('SET', 'maxmemory', '1');
-const empty = () => server.client().config('SET', 'maxmemory', '0');
 const ttl = (name: string) => server.client().pttl(`lock:${name}`);
 
 const expectRefused = async (attempt: Promise<unknown>): Promise<void> => {
@@ -86,15 +85,6 @@ describe('With the memory of Redis full', () => {
       await lease.release();
       expect(await locks.inspect('held')).toBeNull();
       expect(events.map(({ type }) => type)).toEqual(['acquired', 'released']);
-    });
-
-    it('a fixed lease is extended and released', async () => {
-      const lease = await lockOf(locks, 'held', kind).acquire({ leaseTime: 20_000 });
-      await fill();
-      await lease.extend(MINUTE);
-      expect(await ttl('held')).toBeGreaterThan(MINUTE / 2);
-      await lease.release();
-      expect(await locks.inspect('held')).toBeNull();
     });
 
     it('one that is kept beyond its release is kept, and has no holder', async () => {
@@ -162,17 +152,6 @@ describe('With the memory of Redis full', () => {
     expect(await store.acquire(request)).toMatchObject({ ...first, retryAfter: expect.any(Number) });
   });
 
-  it('a waiter in a queue gets its turn by looking, too, without a message', async () => {
-    const holder = await locks.getFairLock('held').acquire();
-    const waiting = other.getFairLock('held').acquire({ waitTime: 60_000 });
-    await queued(locks, 'held', 1);
-    await fill();
-    await server.client().del('lock:held');
-    const lease = await waiting;
-    await until(() => holder.signal.aborted);
-    await lease.release();
-  });
-
   it.each([
     ['reader beside a reader', READ, READ],
     ['second permit', semaphore(2), semaphore(2)],
@@ -184,14 +163,6 @@ describe('With the memory of Redis full', () => {
     await lease.extend(MINUTE);
     await lease.release();
     expect(await lockKeys(server.client())).toEqual([]);
-  });
-
-  it('a new waiter is told why it cannot enter the queue, and leaves no entry behind', async () => {
-    const lease = await locks.getFairLock('held').acquire();
-    await fill();
-    await expectRefused(other.getFairLock('held').acquire({ waitTime: 1_000 }));
-    expect((await locks.inspect('held'))?.queue).toEqual([]);
-    await lease.release();
   });
 
   it.each<[string, (service: LockService) => Promise<Lease>]>([
@@ -233,21 +204,5 @@ describe('With the memory of Redis full', () => {
     const again = await send();
     expect([...sent, ...again].filter(({ granted }) => !granted)).toEqual([]);
     expect(again[2]).toEqual(sent[2]);
-  });
-
-  it('health says so, and locks are given out again when there is room', async () => {
-    const lease = await locks.getFairLock('held').acquire();
-    await fill();
-    expect(await locks.health()).toMatchObject({
-      status: 'degraded',
-      nodes: [{ error: 'its memory is full: held locks are kept, but no new lock can be taken' }],
-    });
-    const waiting = other.acquire('new', { waitTime: 20_000 });
-    await sleep(300);
-    await empty();
-    await (await waiting).release();
-    expect(lease.held).toBe(true);
-    await lease.release();
-    await until(async () => (await locks.health()).status === 'up');
   });
 });

@@ -48,35 +48,6 @@ afterEach(async () => {
   await server.stop();
 });
 
-it('processes that have listened to another library do not take each other for it for ever', async () => {
-  const shares = [0, 0];
-  let ends = false;
-  const foreign = ['HSET', 'lock:a', '8d5d0bb5-4bb0-4f4b-a1f6-d3f8f0f1b6a1:1', '1'] as const;
-  await server.client().call(...foreign);
-  await server.client().pexpire('lock:a', 60_000);
-  const loops = shares.flatMap((_, n) => {
-    const service = open();
-    const loop = async () => {
-      while (!ends) {
-        const lease = await service.acquire('a', { waitTime: Infinity });
-        shares[n]!++;
-        await lease.release();
-      }
-    };
-    return [loop(), loop(), loop()];
-  });
-  await until(async () => (await waiting(2)) && (await listeners()) > 0);
-  await server.client().del('lock:a');
-  await server.client().publish(CHANNEL, '0');
-  await until(async () => (await listeners()) === 0);
-  shares.fill(0);
-  await until(() => shares[0]! + shares[1]! > 300);
-  ends = true;
-  await Promise.all(loops);
-  // Two clients of one Node process are served as two processes are.
-  expect(Math.min(...shares) / Math.max(...shares)).toBeGreaterThan(0.5);
-});
-
 it('a dead process at the head costs nothing where the lock is left to them', async () => {
   const [holder, waiter] = [open(), open()];
   const lease = await holder.acquire('a');

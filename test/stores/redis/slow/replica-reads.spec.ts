@@ -148,24 +148,6 @@ describe('A write that changes nothing', () => {
     expect(await renewAll(0)).toBe(1);
     expect(await renewAll(LEASE)).toBe(0);
   });
-
-  it('leaves the entries without a name of the application', async () => {
-    const store = await openStore();
-    const redis = server.client();
-    await redis.hset('lock:hash', '', 'of the application');
-    await redis.zadd('lock:set', 1, '');
-    for (const name of ['hash', 'set']) {
-      await renew(store, name, HOLDER, 0).catch(() => undefined);
-      await acquire(store, name, OTHER).catch(() => undefined);
-      await acquire(store, name, OTHER, FAIR_TERMS).catch(() => undefined);
-      await transfer(store, name, HOLDER).catch(() => undefined);
-      await store.release({ name, owner: OTHER, keepFor: LEASE }).catch(() => undefined);
-      await store.forceRelease(name).catch(() => undefined);
-      await store.acquireAll({ names: [name], owner: OTHER, leaseTime: LEASE }).catch(() => undefined);
-    }
-    expect(await redis.hgetall('lock:hash')).toEqual({ '': 'of the application' });
-    expect(await redis.zrange('lock:set', '0', '-1')).toEqual(['']);
-  });
 });
 
 describe('A service whose address leads to a replica for a while', () => {
@@ -209,23 +191,5 @@ describe('A service whose address leads to a replica for a while', () => {
     await Promise.all([renewed.release(), fixed.release()]);
     expect(events.filter(({ type }) => type === 'lost')).toEqual([]);
     expect(await lockKeys(server.client())).toEqual([]);
-  });
-
-  it('is not told that a lock is busy which is free on the master', async () => {
-    const other = environment.service({ connection: server.url });
-    const lease = await other.acquire('key');
-    await until(async () => (await replica.client().exists('lock:key')) === 1);
-    await replica.client().replicaof('127.0.0.1', 1);
-    await lease.release();
-    const there = environment.service({ connection: replica.url });
-    await expect(there.tryAcquire('key')).rejects.toMatchObject(REFUSED);
-  });
-
-  it('keeps a hold that a forced release does not find there', async () => {
-    const lease = await locks.acquire('key', { leaseTime: LEASE });
-    await leadAstray();
-    await expect(locks.forceRelease('key')).rejects.toMatchObject(REFUSED);
-    expect(lease.held).toBe(true);
-    expect(await server.client().exists('lock:key')).toBe(1);
   });
 });

@@ -4,7 +4,6 @@ import { Redis } from 'ioredis';
 import {
   isLockUnavailableError,
   LockConfigError,
-  LockLostError,
   LockService,
   LockUnavailableError,
   type Lock,
@@ -89,14 +88,6 @@ describe('replication', () => {
       cause: { name: 'TooFewReplicas', message: expect.stringContaining('0 of 1') },
     });
     await until(async () => (await locks.inspect('key')) === null);
-  });
-
-  it.each(KINDS)('a %s that another holds is busy while the replica is connected', async (_, lockOf) => {
-    // All permits of the semaphore.
-    for (const other of [service(LASTING), service(LASTING)]) await lockOf(other).tryAcquire();
-    const locks = service(LASTING);
-    for (let n = 0; n < 2; n++)
-      await expect(lockOf(locks).acquire()).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
   });
 
   it('a connection on which WAIT is held back is not taken for one that was dropped while it was idle', async () => {
@@ -246,19 +237,6 @@ describe('replication', () => {
     expect(await master.client().pttl('lock:key')).toBeGreaterThan(1_000);
   });
 
-  it('a holder whose lock is gone is told at once, whatever the replicas do', async () => {
-    const locks = service(PATIENT);
-    const lease = await locks.acquire('key');
-    const other = await locks.acquire('other');
-    replica.freeze();
-    await master.client().del('lock:key');
-    await until(() => !lease.held);
-    expect(lease.signal.reason).toBeInstanceOf(LockLostError);
-    expect(lease.signal.reason).toMatchObject({ reason: 'deleted' });
-    expect(other.held).toBe(true);
-    replica.thaw();
-  });
-
   it('a connection that was lost after the command confirms nothing', async () => {
     // A client with the defaults of ioredis sends WAIT again. The next connection has nothing of its own to wait for.
     const client = new Redis(master.url);
@@ -274,38 +252,6 @@ describe('replication', () => {
     replica.thaw();
     expect(isLockUnavailableError(await attempt)).toBe(true);
     await until(async () => (await master.client().exists('lock:key')) === 0);
-  });
-
-  it('a connection with a WAIT that takes its time is not taken for one that was dropped while it was idle', async () => {
-    const locks = service({ leaseTime: 300_000, replication: { replicas: 1, timeout: 900 } });
-    replica.freeze();
-    const inVain = [locks.tryAcquire('a')];
-    const idOf = async () => /^id=(\d+) .*cmd=wait/m.exec(String(await master.client().client('LIST')))?.[1];
-    await until(async () => (await idOf()) !== undefined);
-    const connection = await idOf();
-    // Longer than a connection may be silent before it counts as idle.
-    await sleep(400);
-    inVain.push(locks.tryAcquire('b'));
-    const cause = expect.objectContaining({ name: 'TooFewReplicas' });
-    expect(await Promise.allSettled(inVain)).toMatchObject([{ reason: { cause } }, { reason: { cause } }]);
-    expect(await master.client().client('LIST')).toMatch(new RegExp(`^id=${String(connection)} `, 'm'));
-    replica.thaw();
-  });
-
-  it('other commands get through while replicas are late', async () => {
-    const locks = service();
-    const held = await locks.acquire('held');
-    replica.freeze();
-    const inVain = Array.from({ length: 20 }, (_, n) =>
-      locks.acquire(`vain:${String(n)}`).catch(() => undefined),
-    );
-    for (let n = 0; n < 5; n++) expect((await locks.inspect('held'))?.holders).toHaveLength(1);
-    await held.release();
-    expect(await master.client().exists('lock:held')).toBe(0);
-    await Promise.all(inVain);
-    replica.thaw();
-    await inSync(master, [replica]);
-    await until(async () => (await lockKeys(master.client())).length === 0);
   });
 });
 

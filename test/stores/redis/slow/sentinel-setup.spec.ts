@@ -176,26 +176,6 @@ describe.each(WAYS)('Sentinel by %s', (_way, connect) => {
       }
     },
   );
-
-  it('one sentinel that asks for a password, beside dead ones that may come back, is waited for', async () => {
-    const [first = 0] = deployment.ports;
-    await sentinelsAsk(PASSWORD, [first]);
-    try {
-      const sentinels = [
-        { host: '127.0.0.1', port: first },
-        { host: '127.0.0.1', port: DEAD_PORT },
-      ];
-      const locks = environment.service({
-        connection: connect({ name: 'locks', sentinels }),
-      });
-      const error: unknown = await locks
-        .acquire('key', { waitTime: 1_500 })
-        .catch((thrown: unknown) => thrown);
-      expect(error).toMatchObject({ code: 'LOCK_UNAVAILABLE', permanent: false });
-    } finally {
-      await sentinelsAsk(undefined, [first]);
-    }
-  });
 });
 
 describe('One dead sentinel among live ones', () => {
@@ -234,25 +214,6 @@ describe('One dead sentinel among live ones', () => {
     const output = await runProgram(program, { patience: 60_000 });
     expect(JSON.parse(output.split('\n').at(-1) ?? '')).toEqual([]);
   });
-});
-
-it('A process that shuts down while it connects to the master ends', async () => {
-  const { port } = await deployment.master();
-  // The name of the master is found only when the service is closed.
-  const program = `
-    let closed;
-    const lookup = async (name, { all }, found) => {
-      await (closed ??= locks.onApplicationShutdown());
-      if (all) found(null, [{ address: '127.0.0.1', family: 4 }]);
-      else found(null, '127.0.0.1', 4);
-    };
-    const natMap = () => ({ host: 'master', port: ${String(port)}, lookup });
-    const unchecked = { protocol: 2, enableReadyCheck: false };
-    const connection = { ...${JSON.stringify(deployment.connection)}, ...unchecked, natMap, updateSentinels: false };
-    const locks = new LockService({ connection });
-    console.log(await locks.tryAcquire('key').catch(({ code }) => code));
-  `;
-  expect(await runProgram(program, { patience: 30_000 })).toBe('LOCK_CLOSED');
 });
 
 it('A process whose sentinels cannot be reached ends when it has shut down', async () => {

@@ -6,7 +6,7 @@ import { LockUnavailableError, type LockEvent, type LockService } from '../../..
 import { TestEnvironment } from '../../../support/test-environment.js';
 import { until } from '../../../scenarios/until.js';
 import type { RedisServer } from '../../../support/redis-server.js';
-import { MASTER_ARGS, roleOf, startReplica } from '../../../support/replicas.js';
+import { MASTER_ARGS, startReplica } from '../../../support/replicas.js';
 import { SentinelDeployment } from '../../../support/sentinel.js';
 import { TcpProxy } from '../../../support/tcp-proxy.js';
 import type { HoldRecord } from '../../../support/worker.js';
@@ -113,31 +113,6 @@ describe('Sentinel: when the master', () => {
     for (const worker of [holder, ...crowds]) await worker.call('blockEventLoop', 1);
   });
 
-  it('is replaced while a client is looking for it, the client finds the next one', async () => {
-    const { ways, connection } = await waysToSentinels();
-    const locks = environment.service({ connection, leaseTime: LEASE });
-    const lease = await locks.acquire('n');
-    // The message connection is there too.
-    await locks.acquire('n', { waitTime: 100 }).catch(() => undefined);
-    await lease.release();
-
-    const announced = Promise.race(await announcements());
-    // The clients ask where the master is before they hear that there is another, and are answered afterwards.
-    for (const way of ways) way.replyDelay(600);
-    const replaced = deployment.failover(master);
-    await announced;
-    await master.client().call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
-    await master.client().call('CLIENT', 'KILL', 'TYPE', 'pubsub');
-    await sleep(1_500);
-    for (const way of ways) way.replyDelay(0);
-    await replaced;
-
-    const next = await locks.acquire('n');
-    const waiting = locks.acquire('n');
-    await next.release();
-    await (await waiting).release();
-  });
-
   it('is killed and replicas: 1 was asked for, what was acquired until then is still held', async () => {
     const locks = environment.service({
       connection: deployment.connection,
@@ -164,26 +139,6 @@ describe('Sentinel: when the master', () => {
     for (const lease of leases) expect(lease.held).toBe(true);
     for (const lease of leases) await lease.release();
     expect((await ownersOf(next)).length).toBe(0);
-  });
-
-  it('comes back, it does so as a replica, and the locks go on where they are', async () => {
-    const events: LockEvent[] = [];
-    const locks = environment.service({
-      connection: deployment.connection,
-      leaseTime: LEASE,
-    });
-    locks.events$.subscribe((event) => events.push(event));
-    const lease = await locks.acquire('key');
-    await master.kill();
-    const next = await deployment.master(master);
-    await master.restart();
-    await until(async () => (await roleOf(master)) === 'slave');
-    const other = await locks.acquire('other');
-    expect(other.held).toBe(true);
-    expect(await ownersOf(next)).toContain(other.owner);
-    expect(lease.held).toBe(true);
-    for (const each of [lease, other]) await each.release();
-    expect(events.map(({ type }) => type)).toEqual(expect.arrayContaining(['disconnected', 'reconnected']));
   });
 
   it('is replaced while it lives on, its connections are given up at once', async () => {
@@ -297,52 +252,6 @@ describe('A connection that leads to a demoted master', () => {
     await sleep(2_000);
     await held.release();
     await (await waiting).release();
-  });
-
-  it('for messages only is told, and followed by one to the server of the commands', async () => {
-    const locks = environment.service({ connection: proxy.url, leaseTime: LEASE });
-    const lease = await locks.acquire('key');
-    // The name leads elsewhere when the process of the holder opens its connection for messages.
-    proxy.leadTo(next.port);
-    await until(async () => (await locks.health()).status === 'degraded');
-    expect((await locks.health()).nodes[0]?.error).toMatch(/waiters poll: .* leads to another server/);
-    proxy.leadTo(former.port);
-    const other = environment.service({ connection: former.url, leaseTime: LEASE });
-    await until(async () => (await other.requestRelease('key')) === 1);
-    expect((await locks.health()).status).toBe('up');
-    await lease.release();
-  });
-
-  it('for messages only is told also if the server of the commands was silent when the other one opened', async () => {
-    const locks = environment.service({ connection: clientThatLeaves(), leaseTime: LEASE });
-    const lease = await locks.acquire('key');
-    proxy.leadTo(next.port);
-    former.freeze();
-    await until(async () => (await next.client().pubsub('CHANNELS')).length === 1);
-    // Takes as long as any command without an answer.
-    await expect(locks.tryAcquire('other')).rejects.toThrow(LockUnavailableError);
-    former.thaw();
-    await until(
-      async () => (await locks.health()).nodes[0]?.error?.includes('leads to another server') === true,
-    );
-    proxy.leadTo(former.port);
-    const other = environment.service({ connection: former.url, leaseTime: LEASE });
-    await until(async () => (await other.requestRelease('key')) === 1);
-    await lease.release();
-  });
-
-  it('is given up again where its name leads to the new master a moment later only', async () => {
-    const locks = environment.service({ connection: proxy.url, leaseTime: LEASE / 2 });
-    const leases = await Promise.all(['a', 'b', 'c'].map((name) => locks.acquire(name)));
-    await next.client().replicaof('NO', 'ONE');
-    await former.client().replicaof('127.0.0.1', next.port);
-    // A look at the server, which a replica refuses.
-    const refused = locks.tryAcquire('other').catch(() => undefined);
-    await sleep(800);
-    proxy.leadTo(next.port);
-    await refused;
-    await sleep(LEASE / 2);
-    for (const lease of leases) expect(lease.held).toBe(true);
   });
 
   it('is given up where the replica has lost its master and refuses everything', async () => {

@@ -204,44 +204,6 @@ describe.each(STATES)('When Redis %s', (_, code, enter, args = []) => {
   });
 });
 
-describe('When Redis is out of memory', () => {
-  const environment = new TestEnvironment();
-  let server: RedisServer;
-  let locks: LockService;
-
-  beforeAll(async () => {
-    server = await environment.server();
-    locks = environment.service({ connection: server.url, leaseTime: LEASE });
-  });
-
-  afterAll(() => environment.end());
-
-  it('what is held is still renewed and released, and fencing tokens go on', async () => {
-    const first = await locks.acquire('handed-on');
-    const next = locks.acquire('handed-on');
-    const alone = await locks.acquire('alone');
-    await server.client().config('SET', 'maxmemory', '1');
-    await first.release();
-    const second = await next;
-    // Its token is known here only: it was never sent to the store.
-    expect(second.fencingToken).toBe(first.fencingToken + 1);
-
-    await sleep(LEASE + 500);
-    expect([alone.held, second.held]).toEqual([true, true]);
-    expect(await server.client().pttl('lock:alone')).toBeGreaterThan(0);
-
-    await Promise.all([alone.release(), second.release()]);
-    expect(await lockKeys(server.client())).toEqual([]);
-    expect(await server.client().get(fenceOf('lock:handed-on'))).toContain(String(second.fencingToken));
-    await expect(locks.acquire('handed-on', { waitTime: 0 })).rejects.toThrow(LockUnavailableError);
-
-    await server.client().config('SET', 'maxmemory', '0');
-    const third = await locks.acquire('handed-on');
-    expect(third.fencingToken).toBeGreaterThan(second.fencingToken);
-    await third.release();
-  });
-});
-
 describe('When the name belongs to something else', () => {
   const environment = new TestEnvironment();
   let server: RedisServer;
@@ -256,38 +218,6 @@ describe('When the name belongs to something else', () => {
 
   afterAll(() => environment.end());
 
-  const attemptsOn = (name: string) => [
-    () => locks.acquire(name),
-    () => locks.tryAcquire(name),
-    () => locks.using(name, () => 'ran'),
-    () => locks.getFairLock(name).acquire(),
-    () => locks.getReadWriteLock(name).read.acquire(),
-    () => locks.getSemaphore(name, 2).acquire(),
-    () => locks.forceRelease(name),
-  ];
-
-  it.each([
-    ['string', () => redis.set('lock:string', 'value')],
-    ['list', () => redis.rpush('lock:list', 'value')],
-    ['set', () => redis.sadd('lock:set', 'value')],
-    ['zset', () => redis.zadd('lock:zset', 1, 'value')],
-    ['stream', () => redis.xadd('lock:stream', '*', 'field', 'value')],
-  ])('a %s is refused as such by every kind of lock, and stays as it is', async (name, create) => {
-    await create();
-    const content = async () => (await redis.dumpBuffer(`lock:${name}`)).toString('hex');
-    const before = await content();
-    for (const attempt of attemptsOn(name)) {
-      const error = await attempt().catch((reason: unknown) => reason);
-      expect(await content()).toBe(before);
-      expect(error).toBeInstanceOf(LockKindMismatchError);
-      expect(error).toMatchObject({ key: name, status: 500, expose: false });
-    }
-    // The release that takes an acquisition back comes last.
-    await locks.health();
-    expect(await content()).toBe(before);
-    expect(await redis.pttl(`lock:${name}`)).toBe(-1);
-  });
-
   it('a kind that the store names cannot forge a line of a log, nor end the quotation', async () => {
     await redis.zadd('lock:forged', Date.now() + 60_000, 'xother:1');
     await redis.pexpire('lock:forged', 60_000);
@@ -298,12 +228,5 @@ describe('When the name belongs to something else', () => {
       expect(error).toBeInstanceOf(LockKindMismatchError);
       expect((error as Error).message).toContain('holds a fair\\u001b[2J\\"\\u0007\\u2028 lock under');
     }
-  });
-
-  it('a fence that is something else is refused too, stays, and leaves no lock behind', async () => {
-    await redis.rpush(fenceOf('lock:fenced'), 'value');
-    await expect(locks.acquire('fenced')).rejects.toThrow(LockKindMismatchError);
-    await until(async () => (await redis.exists('lock:fenced')) === 0);
-    expect(await redis.lrange(fenceOf('lock:fenced'), 0, -1)).toEqual(['value']);
   });
 });
