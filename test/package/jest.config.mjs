@@ -9,6 +9,6 @@ export default {
   roots: ['<rootDir>/test/package'],
   testMatch: ['<rootDir>/test/package/*.spec.ts'],
   testPathIgnorePatterns: [],
-  testTimeout: 180_000,
+  testTimeout: 600_000,
   globalSetup: config.globalSetup,
 };

@@ -59,7 +59,7 @@ async function fillIn(page: Page, name: string): Promise<void> {
 const LETS_IN = { canActivate: () => true };
 
 /** A busy machine has many browsers to run. */
-jest.setTimeout(90_000);
+jest.setTimeout(600_000);
 
 const title = hasChromium ? 'the board in Chromium' : 'the board in Chromium (skipped: there is no chromium)';
 (hasChromium ? describe : describe.skip)(title, () => {

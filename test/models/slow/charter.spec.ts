@@ -8,7 +8,7 @@ const MODEL = 'charter/charter.pml';
     const verdict = await check(MODEL);
     expect(verdict).toMatchObject({ errors: 0, violation: undefined, exhaustive: true, unreached: [] });
     expect(verdict.states).toBeGreaterThan(1_000);
-  }, 120_000);
+  }, 600_000);
 
   it.each(['RAISED_BY_A_MAJORITY', 'NUMBERS_OF_THE_NODE_ITSELF', 'RESTARTED_NODES_VOTE_AT_ONCE'])(
     'fails as %s',
@@ -16,6 +16,6 @@ const MODEL = 'charter/charter.pml';
       const { errors, violation } = await check(MODEL, { defines: [mutant] });
       expect({ errors, violation }).toEqual({ errors: 1, violation: expect.stringMatching(/left==0/) });
     },
-    120_000,
+    600_000,
   );
 });

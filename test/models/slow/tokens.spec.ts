@@ -44,6 +44,6 @@ const MUTANTS = [
       const { errors, violation } = await check(MODEL, { defines: [mutant, ...defines] });
       expect({ errors, violation }).toEqual({ errors: 1, violation: expect.stringMatching(property) });
     },
-    120_000,
+    600_000,
   );
 });
