@@ -28,7 +28,7 @@ afterAll(async () => {
   await (await browser)?.close();
   await Promise.all(apps.map((app) => app.close()));
   await environment.end();
-}, 30_000);
+});
 
 /** An application with a board, and locks of its own. */
 async function start(

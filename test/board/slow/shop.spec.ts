@@ -11,7 +11,7 @@ const shop = hasChromium ? openShop({ seats: 100, paymentTime: 10 }) : undefined
 afterAll(async () => {
   await (await browser)?.close();
   await (await shop)?.app.close();
-}, 30_000);
+});
 
 jest.setTimeout(90_000);
 

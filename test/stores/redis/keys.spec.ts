@@ -106,7 +106,7 @@ describe('the keys of one lock', () => {
       }),
       { numRuns: times(100, 300) },
     );
-  }, 60_000);
+  });
 
   it('are no other lock, and never those of another: for any names, prefixes, and ways to divide the prefixes', () => {
     fc.assert(

@@ -15,7 +15,7 @@ let cluster: RedisCluster;
 
 beforeEach(async () => {
   cluster = await RedisCluster.start();
-}, 60_000);
+});
 
 afterEach(async () => {
   await environment.end();
