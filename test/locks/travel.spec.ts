@@ -399,7 +399,7 @@ describe('a transfer without an answer', () => {
     const ticket = await (await a.acquire('job')).handOver({ within: 60_000 });
     store.fates.push('lost after', 'permanent');
     expect(isLockUnavailableError(await failure(b.resume(ticket)))).toBe(true);
-    await until(async () => (await b.inspect('job')) === null, 1_000);
+    await until(async () => (await b.inspect('job')) === null, 30_000);
     expect(await reasonOf(b.resume(ticket))).toBe('deleted');
   });
 

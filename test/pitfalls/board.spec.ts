@@ -72,6 +72,6 @@ describe('The board (pitfall 88)', () => {
     expect(feed.watched).toBe(1);
     jest.advanceTimersByTime(15_000);
     jest.useRealTimers();
-    await until(() => feed.watched === 0, 4_000);
+    await until(() => feed.watched === 0);
   });
 });

@@ -71,7 +71,7 @@ describe('Messages that any user of the server may send', () => {
       await until(() => events.filter(({ type }) => type === 'release-requested').length === 3);
       await lease.extend(3_000);
       await server.client().del('lock:a');
-      await until(() => lease.signal.aborted, 15_000);
+      await until(() => lease.signal.aborted);
       expect(events).toContainEqual(expect.objectContaining({ type: 'lost', forced: undefined }));
     });
   });

@@ -247,7 +247,7 @@ it('knows an election of other processes by its mark: a candidate is no caller t
     const html = await (await fetch(`${url}/locks`)).text();
     return /<section id="attention".*?<\/section>/s.exec(html)?.[0] ?? '';
   };
-  await until(async () => (await attention()).includes('1 caller waits for order:7'), 25_000);
+  await until(async () => (await attention()).includes('1 caller waits for order:7'));
   expect(await attention()).not.toContain('reports');
   const { locks } = await readState(`${url}/locks/state`);
   expect(locks.find(({ name }) => name === 'reports')).toMatchObject({
