@@ -237,8 +237,9 @@ export class Hold implements TenureUser, ScopedHold {
    * @param at now
    */
   leave(lease: LeaseShare, at: number): Promise<void> {
-    // Those that are acquired by hand in one scope may be released in any order.
-    const isEntered = lease === this.leases[0] && !lease.isByHand;
+    // Only the first lease of the hold has been entered by all others. Those that are acquired by hand in one scope may be
+    // released in any order.
+    const isEntered = lease.since === this.since && !lease.isByHand;
     this.depart(lease, at);
     if (this.count > 0) {
       if (isEntered) watchOutliving(this, lease, [...this.leases]);

@@ -224,6 +224,23 @@ it('tells nothing of calls that are nested (pitfall 77)', async () => {
   expect(events.map(({ type }) => type)).not.toContain('outlived');
 });
 
+it('tells nothing of the leases of one scope, which end in any order (pitfall 77)', async () => {
+  const locks = stage.service();
+  const events: LockEvent[] = [];
+  locks.events$.subscribe((event) => events.push(event));
+  await locks.runInScope(async () => {
+    const leases = [await locks.acquire('a'), await locks.acquire('a')];
+    await leases[0]?.release();
+    await sleep(10);
+    await leases[1]?.release();
+    const around = await locks.acquire('b');
+    const branches = [1, 30].map((time) => locks.using('b', () => sleep(time)));
+    await around.release();
+    await Promise.all(branches);
+  });
+  expect(events.map(({ type }) => type)).not.toContain('outlived');
+});
+
 it('knows no deadlock with the work of another request that is bound to its own context (pitfall 77)', async () => {
   const locks = stage.service();
   const events: LockEvent[] = [];
