@@ -22,7 +22,7 @@ import {
   type Term,
 } from '../../lib/index.js';
 import { deferred } from '../doubles/deferred.js';
-import { pass, useVirtualTime } from '../support/virtual-time.js';
+import { pass, until, useVirtualTime } from '../support/virtual-time.js';
 
 useVirtualTime();
 
@@ -188,34 +188,75 @@ it('a LockModule that is loaded lazily hears of the shutdown (pitfall 87)', asyn
   await expect(service.acquire('late')).rejects.toMatchObject({ code: 'LOCK_CLOSED' });
 });
 
-it.each([
-  ['fixed', { leaseTime: 6_000 }],
-  ['renewed', { leaseTime: 6_000, renew: true }],
+it.each<[string, (service: LockService, work: (lease: Lease) => Promise<boolean>) => Promise<boolean>]>([
+  ['a fixed lease', (service, work) => service.using('job', { leaseTime: 60_000 }, work)],
+  ['a renewed lease', (service, work) => service.using('job', { leaseTime: 60_000, renew: true }, work)],
+  [
+    'an extended lease',
+    (service, work) =>
+      service.using('job', { leaseTime: 1_000 }, async (lease) => {
+        await lease.extend(60_000);
+        return await work(lease);
+      }),
+  ],
+  [
+    'a lease that begins in it after the last hook',
+    (service, work) =>
+      service.using('outer', async () => {
+        await pass(1_500);
+        return await service.using('job', { leaseTime: 60_000 }, work);
+      }),
+  ],
+])('work under %s that is longer than those of the module keeps its lock until its end', async (_, begin) => {
+  const app = await Test.createTestingModule({
+    imports: [LockModule.forRoot({ store, leaseTime: 2_000 })],
+  }).compile();
+  await app.init();
+  const service = app.get(LockService);
+  const gate = deferred();
+  const job = begin(service, async (lease) => {
+    await gate.promise;
+    return lease.held;
+  });
+  await until(() => service.leases().length > 0);
+  await app.close();
+  await pass(3_500);
+  gate.resolve();
+  expect(await job).toBe(true);
+  await service.close();
+  expect(await store.inspect('job')).toBeNull();
+});
+
+it.each<[string, (service: LockService, work: () => Promise<void>) => Promise<void>]>([
+  ['has released its lock', (service, work) => service.using('job', (lease) => lease.release().then(work))],
+  [
+    'has lost its lock',
+    (service, work) =>
+      service.using('job', () => service.forceRelease('job').then(work)).catch(() => undefined),
+  ],
+  ['has a lock of another service', (_, work) => other.using('job', work)],
 ])(
-  'work under a %s lease that is longer than those of the module keeps its lock until its end',
-  async (_, options) => {
-    const app = await Test.createTestingModule({
-      imports: [LockModule.forRoot({ store, leaseTime: 2_000 })],
-    }).compile();
-    await app.init();
+  'a lease by hand that is left behind by a callback which %s does not keep the service open',
+  async (_, begin) => {
+    const service = new LockService({ store });
     const [begun, gate] = [deferred(), deferred()];
-    const service = app.get(LockService);
-    const job = service.using('job', options, async (lease) => {
+    const job = begin(service, async () => {
+      await service.acquire('left');
       begun.resolve();
       await gate.promise;
-      return lease.held;
     });
     await begun.promise;
-    await app.close();
-    await pass(3_500);
+    const closed = service.close().then(() => 'closed');
+    await pass(100);
+    expect(await store.inspect('left')).not.toBeNull();
     gate.resolve();
-    expect(await job).toBe(true);
-    await service.close();
-    expect(await store.inspect('job')).toBeNull();
+    await job;
+    expect(await Promise.race([closed, pass(5_000, 'open')])).toBe('closed');
+    expect(await store.inspect('left')).toBeNull();
   },
 );
 
-it('a lock whose callback closes the application is kept, and the application does not wait for it', async () => {
+it('a lock whose callback closes the application is kept, and the application does not wait for its end', async () => {
   const app = await Test.createTestingModule({ imports: locks() }).compile();
   await app.init();
   const service = app.get(LockService);

@@ -1,11 +1,11 @@
 import 'reflect-metadata';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { Controller, type INestApplication } from '@nestjs/common';
+import { Controller, type INestApplication, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { Cron, Interval, ScheduleModule } from '@nestjs/schedule';
 import { Test } from '@nestjs/testing';
 import { lastValueFrom, type Observable, of, toArray } from 'rxjs';
-import { DistributedLock, LockModule, LockService, MemoryLockStore } from '../../lib/index.js';
+import { DistributedLock, LockModule, LockService, MemoryLockStore, OncePer } from '../../lib/index.js';
 import { deferred } from '../doubles/deferred.js';
 import { until } from '../scenarios/until.js';
 
@@ -243,3 +243,73 @@ it('says in health() that it ends, so that a load balancer takes it out', async 
   await locks.onApplicationShutdown();
   expect((await locks.health()).status).toBe('down');
 });
+
+/** The release of a lock and the note of a success take a while. */
+function slowStore(): MemoryLockStore {
+  const fast = new MemoryLockStore();
+  const later =
+    <Given, Answer>(ask: (given: Given) => Promise<Answer>) =>
+    async (given: Given) => {
+      await sleep(30);
+      return await ask(given);
+    };
+  return Object.assign(fast, {
+    release: later(fast.release.bind(fast)),
+    periods: { ...fast.periods, remember: later(fast.periods.remember) },
+  });
+}
+
+/** A hook waits for the work inside of its callbacks. */
+@Injectable()
+class Job implements OnApplicationShutdown {
+  readonly begun = deferred();
+  private readonly gate = deferred();
+
+  constructor(private readonly service: LockService) {}
+
+  @DistributedLock('job')
+  async alone(): Promise<void> {
+    await this.run();
+    // As wrappers around the work add steps.
+    for (let steps = 0; steps < 20; steps++) await Promise.resolve();
+  }
+
+  @DistributedLock('job')
+  async nested(): Promise<void> {
+    await this.service.using('inner', () => this.run());
+  }
+
+  @OncePer('job', { period: '1h' })
+  async once(): Promise<void> {
+    await this.run();
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    this.gate.resolve();
+    await this.gate.promise;
+  }
+
+  private async run(): Promise<void> {
+    this.begun.resolve();
+    await this.gate.promise;
+  }
+}
+
+it.each(['alone', 'nested', 'once'] as const)(
+  'the lock of work for which a hook has waited inside of its callback is back when the application has ended: %s',
+  async (way) => {
+    store = slowStore();
+    const app = await Test.createTestingModule({
+      imports: [LockModule.forRoot({ store })],
+      providers: [Job],
+    }).compile();
+    await app.init();
+    const job = app.get(Job);
+    const running = job[way]();
+    await job.begun.promise;
+    await app.close();
+    expect([await store.inspect('job'), await store.inspect('inner')]).toEqual([null, null]);
+    expect(await store.periods.recall('job')).toEqual(way === 'once' ? expect.any(Number) : undefined);
+    await running;
+  },
+);

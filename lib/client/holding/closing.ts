@@ -2,8 +2,14 @@ import { clearTimer } from '../../runtime/runtime.js';
 import { LockClosedError } from '../../api/errors.js';
 import { lockOrder } from '../scope/order-graph.js';
 import { now, restAfter, type timerAt } from './deadline.js';
-import { releasedError } from './tenure.js';
+import { releasedError, type Tenure } from './tenure.js';
 import type { LockClient } from '../lock-client.js';
+
+/**
+ * Time between two looks at the locks in use, ms. A callback may end without a lease that ends: it has released its lease, has lost
+ * it, or runs under a lock of another service. Leases by hand that it has left are released by the next look.
+ */
+const LOOK = 1_000;
 
 /** The steps of a shutdown. */
 export interface Closing {
@@ -22,15 +28,14 @@ export interface Closing {
  * leases end: no lock is released under running work. The stores are closed when no callback needs a lock.
  */
 export function closeTogether(clients: readonly LockClient[], setTimer: typeof timerAt): Closing {
-  let longest = 0;
-  for (const { options, tenures } of clients)
-    for (const { leaseTime } of [options, ...tenures.all.map(({ terms }) => terms)])
-      longest = Math.max(longest, leaseTime);
-  const until = now() + longest;
+  const since = now();
   const releases: Promise<void>[] = [];
+  let until = since + Math.max(0, ...clients.map(({ options }) => options.leaseTime));
   const releaseAll = (): boolean => {
     for (const client of clients) releases.push(releaseUnused(client));
-    return clients.some(isInUse) && now() < until;
+    const inUse = clients.flatMap(({ tenures }) => tenures.all.filter(isInUse));
+    for (const { longest } of inUse) until = Math.max(until, since + longest);
+    return inUse.length > 0 && now() < until;
   };
   let look = (): void => undefined;
   for (const client of clients)
@@ -52,11 +57,14 @@ export function closeTogether(clients: readonly LockClient[], setTimer: typeof t
       clearTimer(timer);
       const begun = now();
       // A timer may fire a moment early, so each pass arms it again.
-      if (releaseAll()) timer = setTimer(until, lookNow);
+      if (releaseAll()) lookLater();
       else resolve();
       pause = restAfter(begun);
     };
-    timer = setTimer(until, lookNow);
+    const lookLater = (): void => {
+      timer = setTimer(Math.min(until, now() + LOOK), lookNow);
+    };
+    lookLater();
     // One pass serves all leases that end in this step, or within the pause: thousands of callbacks may end one by one.
     look = () => {
       if (isDue) return;
@@ -84,8 +92,7 @@ function stop(client: LockClient, onLeft: () => void): void {
 }
 
 /** Whether a callback runs under a lock, or is about to. */
-const isInUse = ({ tenures }: LockClient): boolean =>
-  tenures.all.some(({ user }) => user === undefined || user.isInUse);
+const isInUse = ({ user }: Tenure): boolean => user === undefined || user.isInUse;
 
 /** Releases the locks under which no callback runs, and reports their loss to their holders. */
 async function releaseUnused({ tenures, returns, events }: LockClient): Promise<void> {

@@ -6,8 +6,8 @@ import { clearTimer, sleep } from '../../runtime/runtime.js';
 import type { LockService } from '../../module/lock-service.js';
 import { stateOf } from '../../module/service-state.js';
 
-/** ms that the work of a term has for its end before the application goes on with its other hooks. */
-const TERM_END = 1_000;
+/** ms for which a hook waits for running work: that of a term after its signal, and callbacks under locks at the end. */
+const WORK_END = 1_000;
 
 /** The services of each application, of all copies of this package: they close together. */
 const SERVICES = Symbol.for('nestjs-distributed-lock.services-of-applications');
@@ -53,14 +53,8 @@ const lastHooks = (services: readonly LockService[]) => {
     },
     // Before the application closes the resources that the work of a term needs.
     beforeApplicationShutdown: async (): Promise<void> => {
-      const ended = Promise.all(states().map((state) => state.endTerms()));
       // Work that only a later hook ends is not waited for.
-      let timer: NodeJS.Timeout | undefined;
-      const late = new Promise<void>((resolve) => {
-        timer = timerAt(now() + TERM_END, resolve);
-      });
-      await Promise.race([ended, late]);
-      clearTimer(timer);
+      await endedSoon(Promise.all(states().map((state) => state.endTerms())));
     },
     onApplicationShutdown: async (): Promise<void> => {
       Object.freeze(services);
@@ -80,7 +74,20 @@ const lastHooks = (services: readonly LockService[]) => {
         state.closing.catch(() => undefined);
       }
       await released;
-      if (!isInUse) await closed;
+      // Such a callback may need answers of the store for its end, as for a nested lock or the note of `once`.
+      await (isInUse ? endedSoon(closed) : closed);
     },
   };
 };
+
+async function endedSoon(ended: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = timerAt(now() + WORK_END, resolve);
+  });
+  try {
+    await Promise.race([ended, late]);
+  } finally {
+    clearTimer(timer);
+  }
+}
