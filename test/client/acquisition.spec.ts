@@ -158,3 +158,43 @@ it('keeps the lease of a request without an answer, which may arrive after the r
   await stray;
   await until(isFree, 20_000);
 });
+
+describe('a store of the application that calls code, such as its metrics, as it takes a request', () => {
+  it.each([true, false])('keeps nothing of a caller that it makes leave (queues: %p)', async (has) => {
+    store.hasQueues = has;
+    const [locks, other] = [open(), open()];
+    const held = await other.acquire('a');
+    const leaver = new AbortController();
+    const waiting = locks.acquire('a', { signal: leaver.signal, waitTime: 60_000 });
+    await until(() => store.calls.acquire === 2);
+    store.beforeAcquire = () => {
+      leaver.abort();
+    };
+    if (!has) await held.release();
+    await expect(waiting).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
+    await pass(10);
+    expect((await store.inspect('a'))?.queue ?? []).toEqual([]);
+    await held.release();
+    await pass(10);
+    expect(await store.inspect('a')).toBeNull();
+  });
+
+  it('keeps nothing of a caller that it makes leave as the lock is handed over', async () => {
+    const locks = open();
+    const held = await locks.acquire('a', { leaseTime: 5_000 });
+    const leaver = new AbortController();
+    const refused = expect(locks.acquire('a', { signal: leaver.signal })).rejects.toMatchObject({
+      code: 'LOCK_ABORTED',
+    });
+    // Only a process that receives messages hands over.
+    await pass(10);
+    store.onRelease = () => {
+      leaver.abort();
+    };
+    await held.release();
+    await refused;
+    expect(store.calls.handOver).toBe(1);
+    await pass(10);
+    expect(await store.inspect('a')).toBeNull();
+  });
+});

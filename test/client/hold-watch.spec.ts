@@ -103,6 +103,21 @@ describe('a hold that has lasted for a second', () => {
     expect((signal.reason as LockLostError).reason).toBe('deleted');
   });
 
+  it('is asked about where it was granted before the subscription, and the reply came after that', async () => {
+    await locks.acquire('b');
+    await pass(900);
+    const reply = deferred();
+    store.afterAcquire = () => reply.promise;
+    const acquiring = locks.acquire('a');
+    await pass(0);
+    await administrator.forceRelease('a');
+    await pass(500);
+    reply.resolve();
+    const { signal } = await acquiring;
+    await pass(0);
+    expect((signal.reason as LockLostError).reason).toBe('deleted');
+  });
+
   it('is told that another owner has it where that is so', async () => {
     const { signal } = await locks.acquire('a');
     await pass(1_001);

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { type LockEvent, LockService, LockUnavailableError } from '../../lib/index.js';
+import { type LockEvent, LockService, LockUnavailableError, MemoryLockStore } from '../../lib/index.js';
 import { deferred } from '../doubles/deferred.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
 import { pass, until, useVirtualTime } from '../support/virtual-time.js';
@@ -188,6 +188,28 @@ describe('a waiter that leaves', () => {
 });
 
 describe('a caller that has just been granted the lock', () => {
+  it('does not wait again after the abort of its signal where that hold was taken away', async () => {
+    const locks = open();
+    const lease = await locks.acquire('a');
+    const controller = new AbortController();
+    const waiting = locks.acquire('a', { waitTime: Infinity, signal: controller.signal });
+    await pass(5);
+    const answered = deferred();
+    store.forceRelease = () => answered.promise.then(() => true);
+    const forcing = locks.forceRelease('a');
+    const refused = expect(waiting).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
+    await MemoryLockStore.prototype.forceRelease.call(store, 'a');
+    answered.resolve();
+    await Promise.resolve();
+    void lease.release();
+    controller.abort();
+    await refused;
+    await forcing;
+    await pass(20);
+    // Else a hold without a caller would be renewed for ever.
+    expect(await store.inspect('a')).toBeNull();
+  });
+
   it('is refused where the service closes at that moment, and its callback does not run', async () => {
     const locks = open();
     const lease = await locks.acquire('a');

@@ -1,6 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { LockService, LockUnavailableError } from '../../lib/index.js';
 import type { ConnectionChange } from '../../lib/store/index.js';
+import { CLAIM, type QueueMessage } from '../../lib/store/queue-messages.js';
 import { deferred } from '../doubles/deferred.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
 import { pass, until, useVirtualTime } from '../support/virtual-time.js';
@@ -69,6 +70,36 @@ it('a waiter that has left while the store was out of reach says so as soon as t
   await pass(50);
   expect((await store.inspect('a'))?.queue).toHaveLength(0);
   await lease.release();
+  await service.onApplicationShutdown();
+});
+
+it('a look whose answer comes when only claims are granted counts as sent before: the next one finds a lost grant', async () => {
+  const store = new ScriptedStore();
+  const service = new LockService({ store });
+  const listen = store.subscribeToQueue.bind(store);
+  let hear: (message: QueueMessage) => void = () => undefined;
+  store.subscribeToQueue = (client, onMessage) => {
+    hear = onMessage;
+    return listen(client, (message) => {
+      if (message.type !== 'granted') onMessage(message);
+    });
+  };
+  const holder = await service.getFairLock('a').acquire();
+  const waiting = service.getFairLock('a').acquire({ waitTime: Infinity });
+  await until(async () => (await store.inspect('a'))?.queue.length === 1);
+  // Its look reaches the store while it is busy, and is answered much later.
+  const answered = deferred();
+  store.afterAcquire = () => answered.promise;
+  const asked = store.calls.acquire;
+  hear({ type: 'missed' });
+  await until(() => store.calls.acquire > asked);
+  store.afterAcquire = () => undefined;
+  await holder.release();
+  await pass(CLAIM + 100);
+  answered.resolve();
+  const found = await Promise.race([waiting, pass(10_000, undefined)]);
+  expect(found?.held).toBe(true);
+  await found?.release();
   await service.onApplicationShutdown();
 });
 

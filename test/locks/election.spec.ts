@@ -165,6 +165,18 @@ describe('run', () => {
     },
   );
 
+  it('has no term whose lease is released as its event is told', async () => {
+    let grants = 0;
+    services[0]!.events$.subscribe(({ type }) => {
+      if (type === 'acquired' && ++grants === 1) void services[0]!.leases()[0]!.release();
+    });
+    const told: boolean[] = [];
+    a.leader$.subscribe((leads) => told.push(leads));
+    const terms: number[] = [];
+    await a.run(({ number }) => terms.push(number));
+    expect([grants, terms.length, told]).toEqual([2, 1, [false, true, false]]);
+  });
+
   it('is refused while one runs, and wants a callback', async () => {
     const gate = deferred();
     const run = a.run(() => gate.promise);

@@ -288,6 +288,20 @@ describe('a multi-lock', () => {
     await lease.release();
   });
 
+  it('has no lease on a lock that was taken away while it asked for another one', async () => {
+    const acquire = store.acquire.bind(store);
+    let isTaken = false;
+    store.acquire = async (request) => {
+      const reply = await acquire(request);
+      if (request.name === 'fair' && !isTaken) isTaken = await locks.forceRelease('a');
+      return reply;
+    };
+    const lock = locks.getMultiLock([locks.getLock('a'), locks.getFairLock('fair')]);
+    const lease = await lock.acquire({ waitTime: 5_000 });
+    expect([isTaken, lease.held, await locks.getLock('a').isLocked()]).toEqual([true, true, true]);
+    await lease.release();
+  });
+
   it('does not wait where waiting is no use, whichever member says so', async () => {
     const pool = await others.getSemaphore('pool', 2).acquire();
     const lock = locks.getMultiLock([locks.getLock('a'), locks.getFairLock('pool')]);

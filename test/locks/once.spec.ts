@@ -138,6 +138,21 @@ describe('once', () => {
     expect((await b.once('report', { period: '1h' }, () => 'again')).ran).toBe(true);
   });
 
+  it('does not run under a lease that is lost while it asks for the note', async () => {
+    let [asked, runs] = [0, 0];
+    const locks: LockService = service(
+      storeWith((periods) => ({
+        recall: async (name) => {
+          if (++asked === 2) await locks.forceRelease(name);
+          return await periods.recall(name);
+        },
+      })),
+    );
+    const refused = locks.once('report', { period: '1h' }, () => runs++);
+    await expect(refused).rejects.toMatchObject({ code: 'LOCK_LOST' });
+    expect(runs).toBe(0);
+  });
+
   it('says which service has taken the lease away', async () => {
     const lost = a.once('report', { period: '1h' }, () => a.forceRelease('report', { reason: 'stuck' }));
     expect(await failure(lost)).toMatchObject({ result: true, forced: { reason: 'stuck' } });

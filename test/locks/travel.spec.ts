@@ -304,6 +304,26 @@ describe('handOver refuses', () => {
     });
   });
 
+  it('one side of a read-write lock while the process has the other side, or asks for it', async () => {
+    await a.runInScope(async () => {
+      const { read, write } = a.getReadWriteLock('job');
+      const writer = await write.acquire();
+      const reading = read.acquire();
+      const early = await failure(writer.handOver());
+      const reader = await reading;
+      for (const error of [early, await failure(writer.handOver()), await failure(reader.handOver())]) {
+        expect(isLockConfigError(error)).toBe(true);
+        expect((error as Error).message).toContain(
+          'the lease on "job" is one side of a read-write lock that this process holds for reading and writing',
+        );
+      }
+      expect([writer.held, reader.held]).toEqual([true, true]);
+      await writer.release();
+      const resumed = await b.resume(await reader.handOver());
+      expect((await b.inspect('job'))?.holders).toMatchObject([{ owner: resumed.owner, mode: 'shared' }]);
+    });
+  });
+
   it('a multi-lock, wrong options, and a lease that is gone', async () => {
     const several = await a.acquire(['x', 'y']);
     expect(((await failure(several.handOver())) as Error).message).toContain('a multi-lock does not travel');
