@@ -127,6 +127,11 @@ it('tells what a sentinel has refused, in place of a closed connection', async (
   expect(told[2]).toBe(other);
 });
 
+it('keeps connections to sentinels alive as that to the master', () => {
+  made({ keepAlive: 30 }).connectToSentinel(one ?? {}, { db: 1 });
+  expect(opened).toMatchObject([{ options: { db: 1, keepAlive: 30 } }]);
+});
+
 it('leaves a master that most sentinels do not name any more, and asks one of these first', async () => {
   const connector = await connected();
   answers.set(two ?? {}, NEXT).set(three ?? {}, NEXT);

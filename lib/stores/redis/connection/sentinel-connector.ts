@@ -16,6 +16,12 @@ interface Iterator {
 const CLOSED = /Connection is closed\.$/;
 
 /**
+ * Options that ioredis does not pass on to connections to sentinels. A connection that was never made would keep a process
+ * alive for 2 s that has shut down. And no message of a failover comes over an idle connection that a firewall has forgotten.
+ */
+const AS_FOR_THE_MASTER = ['disconnectTimeout', 'keepAlive'] as const;
+
+/**
  * The connector of ioredis, with three additions.
  *
  * It listens to the errors of its own connections to sentinels. ioredis has no such listener on the connections that watch
@@ -45,11 +51,10 @@ function listeningConnector(Base: typeof SentinelConnector): Connector {
       // Internal methods of ioredis. If a version has them under other names, the connector works as without this class.
       if (![open, resolve, watch].every((method) => typeof method === 'function')) return;
       this.ask = (sentinel) => (resolve as Resolve).call(this, sentinel);
-      const { disconnectTimeout, role } = options;
+      const { role } = options;
+      const ours = Object.fromEntries(AS_FOR_THE_MASTER.map((name) => [name, options[name]]));
       Reflect.set(this, 'connectToSentinel', (...[sentinel, others]: Parameters<Open>) => {
-        // Otherwise 2 s, for which a connection that was never made would keep a process alive that has shut down.
-        const settings = disconnectTimeout === undefined ? others : { ...others, disconnectTimeout };
-        const client = (open as Open).call(this, sentinel, settings);
+        const client = (open as Open).call(this, sentinel, { ...others, ...ours });
         client.on('error', (error) => (this.reason = error));
         // ioredis subscribes again after a reconnect, and handles no rejection if the connection is closed before the answer.
         const subscribe = client.subscribe.bind(client) as (...channels: unknown[]) => Promise<unknown>;
