@@ -129,7 +129,8 @@ function singleStore(
     connection,
     subscriptions: () => {
       const state = new MessageState(connection, connection);
-      const messages = new ServerConnection(subscriberClient(client), node, commandTimeout, true, state);
+      const its = subscriberClient(client);
+      const messages = new ServerConnection(its, node, commandTimeout, true, state, RECONNECTS);
       // The connection for messages may lead to a server that is a replica now. Messages arrive there too, but the master takes
       // a process without a subscription for dead.
       connection.onReconnected(() => {
@@ -168,13 +169,8 @@ function clusterStore(given: GivenClient, name: string, { commandTimeout, ...ter
   const connect = (node: ServerConnection) => {
     const state = states.get(node.node) ?? new MessageState(node, connection);
     states.set(node.node, state);
-    return new ServerConnection(
-      nodeSubscriberClient(node.client, ofAll()),
-      node.node,
-      commandTimeout,
-      true,
-      state,
-    );
+    const its = nodeSubscriberClient(node.client, ofAll());
+    return new ServerConnection(its, node.node, commandTimeout, true, state, RECONNECTS);
   };
   const store = new RedisLockStore({
     ...terms,

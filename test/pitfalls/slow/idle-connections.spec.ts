@@ -73,6 +73,26 @@ describe('An idle connection that was dropped without a word (pitfall 86)', () =
     expect(await stage.redis.keys('lock:order:?')).toEqual([]);
   });
 
+  it('is replaced under a caller that waits, also if it is that for messages alone', async () => {
+    const proxy = await stage.proxy();
+    const client = stage.client();
+    await client.ping();
+    // The next connection goes another way, which is that for messages.
+    client.options.port = proxy.port;
+    const locks = stage.service({ connection: client });
+    await stage.hearing(locks);
+    const held = await stage.service().acquire('order:7');
+    // More than the pause between two questions to it, and less than twice that.
+    const waiting = locks.acquire('order:7', { waitTime: 8_000 });
+    await until(async () => (await stage.waiting('order:7')) > 0);
+    // It asks once by itself after a second.
+    await sleep(1_500);
+    expect(proxy.connections).toBe(1);
+    proxy.forgetConnections();
+    await held.release();
+    expect((await waiting).held).toBe(true);
+  });
+
   it('is replaced under default calls also if it is in use', async () => {
     const proxy = await stage.proxy();
     const locks = stage.service({ connection: proxy.url });
