@@ -61,6 +61,20 @@ describe('An idle connection that was dropped without a word (pitfall 86)', () =
     },
   );
 
+  it('is none if this process was busy for longer than a connection may be silent, and the answer has arrived', async () => {
+    const locks = stage.service({ leaseTime: 3_000 });
+    const told: string[] = [];
+    locks.events$.subscribe(({ type }) => told.push(type));
+    await (await locks.acquire('order:7')).release();
+    // As under a request: timers come next, and only then the answers.
+    await new Promise(setImmediate);
+    const asked = locks.tryAcquire('order:7');
+    for (let n = 0; n < 50; n++) await Promise.resolve();
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_200);
+    expect((await asked)?.held).toBe(true);
+    expect(told).not.toContain('disconnected');
+  });
+
   it('is none where each answer takes longer than a second', async () => {
     const proxy = await stage.proxy();
     const locks = stage.service({ connection: proxy.url });

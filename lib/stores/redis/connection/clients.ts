@@ -3,7 +3,7 @@ import type { ClusterNodes } from './cluster-nodes.js';
 import { urlOptions } from './connection-url.js';
 import { sentinelOptions } from './sentinel-connector.js';
 import { HEARTBEAT } from '../messages/subscriber.js';
-import { clearTimer, monotonicTime, random } from '../../../runtime/runtime.js';
+import { afterInput, clearTimer, monotonicTime, random, setTimer } from '../../../runtime/runtime.js';
 
 /** ms without an attempt to connect, after which the next attempt begins again with the shortest pause. */
 const CALM = 1_500;
@@ -80,20 +80,45 @@ export function commandClient(given: string | RedisOptions, commandTimeout: numb
     lazyConnect: true,
     replyMapping: 'legacy',
   });
-  endSilenceWithConnection(client);
+  watchSilence(client);
   return client;
 }
 
+/** The private part of a client of ioredis that `socketTimeout` belongs to. */
+interface Silence {
+  socketTimeoutTimer?: NodeJS.Timeout | undefined;
+  readonly commandQueue: { readonly length: number };
+  setSocketTimeout(): void;
+}
+
 /**
- * ioredis 5 lets the timer of `socketTimeout` run on when the connection has closed. It would keep the process alive for that
- * time, and destroy the connection that has followed.
+ * Gives up a silent connection, as ioredis does, with two differences. A process that was busy or stopped finds the timer due
+ * before it reads: an answer that has arrived by then counts. And the timer ends with its connection: that of ioredis 5 would
+ * keep the process alive, and destroy the connection that has followed.
  */
-function endSilenceWithConnection(client: Redis): void {
-  const waiting = client as unknown as { socketTimeoutTimer?: NodeJS.Timeout | undefined };
-  client.on('close', () => {
-    clearTimer(waiting.socketTimeoutTimer);
-    waiting.socketTimeoutTimer = undefined;
-  });
+function watchSilence(client: Redis): void {
+  const its = client as unknown as Silence;
+  const end = () => {
+    clearTimer(its.socketTimeoutTimer);
+    its.socketTimeoutTimer = undefined;
+  };
+  its.setSocketTimeout = () => {
+    const { stream, options } = client;
+    const silence = options.socketTimeout ?? 0;
+    const timer = setTimer(() => {
+      afterInput(() => {
+        if (its.socketTimeoutTimer === timer)
+          stream.destroy(new Error(`nothing came back within ${String(silence)} ms`));
+      });
+    }, silence);
+    its.socketTimeoutTimer = timer;
+    // After the listener that reads the answers.
+    stream.once('data', () => {
+      end();
+      if (its.commandQueue.length > 0) its.setSocketTimeout();
+    });
+  };
+  client.on('close', end);
 }
 
 /** As `commandClient`, for a cluster. Only this library sends commands again, because it knows the meaning of a command. */
@@ -125,7 +150,7 @@ export function clusterClient(
     enableOfflineQueue: false,
     lazyConnect: true,
   });
-  client.on('+node', endSilenceWithConnection);
+  client.on('+node', watchSilence);
   return client;
 }
 
@@ -159,7 +184,7 @@ function derivedClient(origin: Redis, ours: RedisOptions, ofAll: RedisOptions = 
     Object.assign(client.options, credentialsOf(origin.options), credentialsOf(ofAll));
     return connect(callback);
   };
-  endSilenceWithConnection(client);
+  watchSilence(client);
   // The client reports the outcome as an event.
   client.connect().catch(() => undefined);
   return client;
