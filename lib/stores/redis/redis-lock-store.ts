@@ -208,6 +208,17 @@ export class RedisLockStore implements LockStore {
   }
 
   private async nodeHealths(depth: HealthDepth): Promise<readonly NodeHealth[]> {
+    const nodes = await this.askNodes(depth);
+    if (!this.connection.isCluster || nodes.every(({ status }) => status !== 'down')) return nodes;
+    // A client that was idle does not know of a failover. If a node is away, the next question goes to its successor, because
+    // this one would wait for the node twice.
+    const refreshed = this.connection.refresh();
+    if (nodes.every(({ role }) => role !== 'replica')) return nodes;
+    await refreshed;
+    return await this.askNodes(depth);
+  }
+
+  private async askNodes(depth: HealthDepth): Promise<readonly NodeHealth[]> {
     try {
       const nodes = await this.connection.nodes();
       return await Promise.all(

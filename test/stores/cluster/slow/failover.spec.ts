@@ -168,6 +168,29 @@ describe('One of three masters', () => {
   });
 });
 
+describe('A process that does nothing but tell its health', () => {
+  it('knows of a promotion that ended no connection, and warns of no replica', async () => {
+    const { locks } = service();
+    expect(await locks.health()).toMatchObject({ status: 'up' });
+    const [former] = (await cluster.masters()) as [RedisServer];
+    const promoted = await replicaOf(former, cluster.servers);
+    await cluster.promote(promoted);
+    await until(async () => (await cluster.masters()).includes(promoted));
+    await cluster.settled();
+    expect(await locks.health()).toMatchObject({ status: 'up', warnings: [] });
+  });
+
+  it('is up again when a master that was away is back', async () => {
+    const { locks } = service();
+    expect(await locks.health()).toMatchObject({ status: 'up' });
+    const [victim] = (await cluster.masters()) as [RedisServer];
+    await victim.kill();
+    await until(async () => (await locks.health()).status === 'degraded');
+    await victim.restart();
+    await until(async () => (await locks.health()).status === 'up');
+  });
+});
+
 it('A master that an idle client does not know of: the processes with their messages there are asked and counted', async () => {
   // A client with the defaults of ioredis looks for masters only when a command is refused.
   const client = new Cluster(cluster.addresses);
