@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { until } from '../../../scenarios/until.js';
 import { RedisCluster } from '../../../support/redis-cluster.js';
 import { TcpProxy } from '../../../support/tcp-proxy.js';
 import { TestEnvironment } from '../../../support/test-environment.js';
@@ -66,6 +67,22 @@ it('one call is enough, of any kind: it looks for the nodes over no connection t
     if (typeof answer === 'object' && answer !== null) expect(got).toMatchObject(answer);
     else expect(got).toBe(answer);
   }
+});
+
+it('the connections for messages are replaced together with them: a lock that is waited for right then comes by a message', async () => {
+  const { locks, drop } = await stage();
+  await locks.acquire('held');
+  await until(async () => (await locks.health()).nodes.some(({ subscriber }) => subscriber === true));
+  const other = environment.service({ connection: { cluster: cluster.addresses } });
+  const busy = await other.acquire('busy');
+  await drop();
+  // Less than until the next question to the connections for messages.
+  const waiting = locks.acquire('busy', { waitTime: 4_500 });
+  await until(async () => ((await other.inspect('busy'))?.queue.length ?? 0) > 0);
+  // It asks once by itself after a second.
+  await sleep(1_500);
+  await busy.release();
+  expect((await waiting).held).toBe(true);
 });
 
 it('a lease is extended over the connection that follows', async () => {
