@@ -22,10 +22,14 @@ export class CharterModel {
     }
     const { charter } = this;
     if (charter?.id !== id) return;
+    const isRaise = run === undefined && quarantined === undefined;
     this.charter = {
       ...charter,
       longest: Math.max(charter.longest, Math.ceil(longest)),
-      allowed: allowed === undefined ? charter.allowed : Math.floor(allowed),
+      allowed:
+        allowed === undefined
+          ? charter.allowed
+          : Math.max(Math.floor(allowed), isRaise ? charter.allowed : 0),
       names: names === undefined || charter.names.includes(names) ? charter.names : [...charter.names, names],
       run: run ?? charter.run,
       quarantined: quarantined ?? charter.quarantined,

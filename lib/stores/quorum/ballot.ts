@@ -1,6 +1,6 @@
 import { afterInput, clearTimer, setTimer } from '../../runtime/runtime.js';
 import { type Member, quorumOf } from './member.js';
-import type { Presence } from './presence.js';
+import type { Quorum } from './quorum.js';
 
 /** ms for which a result that needs no further answers waits for them. A member that takes longer is silent. */
 const GRACE = 250;
@@ -19,32 +19,28 @@ export type Verdict = 'decided' | 'enough' | 'open';
 
 type Rule<A> = (answers: Answers<A>) => Verdict;
 
-/** The members, and which of them answer. */
-export interface Membership {
-  readonly members: readonly Member[];
-  readonly presence: Presence;
-}
-
 /** The answers of the members to one operation. */
 export class Ballot<A> {
   /** Later answers are added after a decision, too. */
   readonly answers: (Answer<A> | undefined)[];
-  /** The members that have been asked and have not answered. */
+  /** The number of members that have been asked. */
+  asked = 0;
   private readonly missing = new Set<number>();
   private wait: { readonly rule: Rule<A>; readonly resolve: (answers: Answers<A>) => void } | undefined;
   private timer: NodeJS.Timeout | undefined;
 
-  constructor(private readonly membership: Membership) {
-    this.answers = membership.members.map(() => undefined);
+  constructor(private readonly quorum: Quorum) {
+    this.answers = quorum.members.map(() => undefined);
   }
 
   /** Counts a member in. `settle` must follow. */
   ask(index: number): void {
+    this.asked++;
     this.missing.add(index);
   }
 
   settle(index: number, answer: Answer<A>): void {
-    this.membership.presence.note(index, answer);
+    this.quorum.note(index, answer);
     this.answers[index] = answer;
     this.missing.delete(index);
     this.consider();
@@ -71,8 +67,7 @@ export class Ballot<A> {
     if (this.wait === undefined) return;
     const verdict = this.missing.size === 0 ? 'decided' : this.wait.rule(this.answers);
     if (verdict === 'open') return;
-    const { presence } = this.membership;
-    if (verdict === 'decided' || [...this.missing].every((index) => presence.isAbsent(index))) this.end();
+    if (verdict === 'decided' || [...this.missing].every((index) => this.quorum.isAbsent(index))) this.end();
     // After a busy moment of this process, timers run before answers that have already arrived.
     else
       this.timer ??= setTimer(() => {
@@ -82,7 +77,7 @@ export class Ballot<A> {
 
   private readonly loseLate = (): void => {
     if (this.wait === undefined || this.timer === undefined) return;
-    for (const index of this.missing) this.membership.presence.late(index);
+    for (const index of this.missing) this.quorum.late(index);
     this.end();
   };
 
@@ -95,16 +90,16 @@ export class Ballot<A> {
 }
 
 /**
- * Asks members at once.
+ * Asks members at once. By default, it waits for all members, and after the answers of a majority for none that is absent.
  * @param ask returns undefined for a member that is not to be asked
  */
 export function gather<A>(
-  membership: Membership,
+  quorum: Quorum,
   ask: (member: Member, index: number) => Promise<A> | undefined,
-  rule: Rule<A> = ofMajority,
+  rule: Rule<A> = (answers) => (isMajority(answers) ? 'enough' : 'open'),
 ): Promise<Answers<A>> {
-  const ballot = new Ballot<A>(membership);
-  membership.members.forEach((member, index) => {
+  const ballot = new Ballot<A>(quorum);
+  quorum.members.forEach((member, index) => {
     const answer = ask(member, index);
     if (answer !== undefined) void ballot.enter(index, answer);
   });
@@ -127,6 +122,3 @@ export const tally = <A>(answers: Answers<A>, passes: (value: A) => boolean = ()
   valuesOf(answers).filter(passes).length;
 
 export const isMajority = (answers: Answers<unknown>): boolean => tally(answers) >= quorumOf(answers.length);
-
-/** Waits for all members, and after the answers of a majority for none that is absent. */
-const ofMajority = (answers: Answers<unknown>): Verdict => (isMajority(answers) ? 'enough' : 'open');

@@ -3,9 +3,10 @@ import { LockConfigError, type LockUnavailableError } from '../../api/errors.js'
 import { isLockUnavailableError } from '../../api/error-guards.js';
 import { now } from '../../runtime/clock.js';
 import { monotonicTime } from '../../runtime/runtime.js';
-import { type Membership, gather } from './ballot.js';
+import { gather } from './ballot.js';
 import { conflictWith, namesOf, numbersOf, quarantineFor, sharedBy } from './charter.js';
-import { type Change, type Charter, type Member, type Numbers, quorumOf, type Report } from './member.js';
+import type { Change, Charter, Member, Numbers, Report } from './member.js';
+import type { Quorum } from './quorum.js';
 
 /** The last report of a member's server. */
 interface Standing extends Partial<Report> {
@@ -24,47 +25,30 @@ const LONGEST_PAUSE = 500;
 
 /** Decides by the charters of the members which votes count. For the rules and their reasons see docs/design/redlock.md. */
 export class Charters {
-  private readonly members: readonly Member[];
-  private readonly needed: number;
-  private readonly standings: (Standing | undefined)[];
-  /** The connection generations that this process has tried to read. */
-  private readonly tried: number[] = [];
-  /** The moment from which each vote should count, by the members' last answers. */
-  private readonly votesFrom: (number | undefined)[] = [];
+  private readonly standings: (Standing | undefined)[] = [];
   /** ms by which the median of the members' clocks is ahead of `now()`. */
   private clock: number | undefined;
-  /** The numbers of all members with a vote that this process has seen. Undefined before the first one. */
-  private remembered: Numbers | undefined;
+  /** Those of all members with a vote that this process has seen. Undefined before the first one. */
+  numbers: Numbers | undefined;
   /** Why this service may not use the members. Cleared only when all have one charter: a member may lose the other one. */
-  private refusal: string | undefined;
+  conflict: LockConfigError | undefined;
   private readonly names: string;
   /** Whether the names of this service have led to all members, so that it may restore the charter of any of them. */
   private isIntroduced = false;
   private surveying: Promise<void> | undefined;
+  /** The connections at the last survey. */
+  private surveyed = '';
   private nextSurvey = 0;
   private pause = SHORTEST_PAUSE;
 
   /** @param quorum with the lease time of the module, ms */
-  constructor(private readonly quorum: Membership & { readonly leaseTime: number }) {
-    this.members = quorum.members;
-    this.needed = quorumOf(this.members.length);
-    this.standings = this.members.map(() => undefined);
-    this.names = namesOf(this.members);
+  constructor(private readonly quorum: Quorum) {
+    this.names = namesOf(quorum.members);
   }
 
   /** ms; the longest hold that all members have acknowledged, which no hold may exceed. 0 if unknown. */
   get allowed(): number {
-    return this.remembered?.allowed ?? 0;
-  }
-
-  /** The error if the members belong to another quorum. */
-  get conflict(): LockConfigError | undefined {
-    return this.refusal === undefined ? undefined : new LockConfigError('nodes', this.refusal);
-  }
-
-  /** The numbers of the quorum; undefined before a member with a vote has reported them. */
-  get numbers(): Numbers | undefined {
-    return this.remembered;
+    return this.numbers?.allowed ?? 0;
   }
 
   /** The median of the members' clocks, µs. Undefined if fewer than a majority have reported. */
@@ -75,7 +59,7 @@ export class Charters {
   /** Whether the vote counts that a member gives over its present connection. */
   votes(index: number): boolean {
     const { runId, charter } = this.current(index) ?? {};
-    return runId !== undefined && charter?.run === runId && this.refusal === undefined;
+    return runId !== undefined && charter?.run === runId && this.conflict === undefined;
   }
 
   /** The same, after a look at a member without a vote. */
@@ -90,9 +74,14 @@ export class Charters {
     const standing = this.current(index);
     if (standing === undefined || this.votes(index)) return standing && 0;
     if (standing.runId === undefined) return Infinity;
-    const { [index]: from } = this.votesFrom;
-    if (from === undefined) return quarantineFor(this.numbers?.longest ?? this.quorum.leaseTime);
-    return Math.max(1, from - monotonicTime());
+    const longest = this.numbers?.longest ?? this.quorum.leaseTime;
+    return Math.max(1, quarantineFor(longest) - (this.ageOf(standing.runId) ?? 0));
+  }
+
+  /** ms for which a majority of the members has known a run. Undefined if it does not know the run. */
+  private ageOf(run: string, told = this.told): number | undefined {
+    const ages = told.flatMap(({ known }) => known.get(run) ?? []);
+    return sharedBy(this.quorum.needed, ages);
   }
 
   /** The reason why a member never votes: its user has no right to the charter. */
@@ -105,11 +94,12 @@ export class Charters {
    * @param isRepeated whether to read reports again a moment after the last survey
    */
   async survey(isRepeated = false): Promise<void> {
-    const isRead = this.members.every(
-      (member, index) => member.isDown || this.tried[index] === member.generation,
-    );
-    const isSoon = isRead && !isRepeated && monotonicTime() < this.nextSurvey;
-    if (this.surveying === undefined && isSoon) return;
+    if (this.surveying === undefined) {
+      const reached = this.quorum.members.map(({ isDown, generation }) => !isDown && generation).join();
+      const isSoon = reached === this.surveyed && monotonicTime() < this.nextSurvey;
+      if (isSoon && !isRepeated) return;
+      this.surveyed = reached;
+    }
     this.surveying ??= this.doSurvey().finally(() => {
       this.surveying = undefined;
       this.nextSurvey = monotonicTime() + this.pause;
@@ -120,12 +110,12 @@ export class Charters {
 
   /** Notes numbers that all members with a vote have. */
   remember(numbers: readonly Numbers[]): void {
-    this.remembered = numbersOf(this.remembered === undefined ? numbers : [this.remembered, ...numbers]);
+    this.numbers = numbersOf(this.numbers === undefined ? numbers : [this.numbers, ...numbers]);
   }
 
   private current(index: number): Standing | undefined {
     const standing = this.standings[index];
-    return standing?.generation === this.members[index]?.generation ? standing : undefined;
+    return standing?.generation === this.quorum.members[index]?.generation ? standing : undefined;
   }
 
   /** The charter of a member, if it was written in the member's present run. */
@@ -135,67 +125,67 @@ export class Charters {
   }
 
   private get told(): readonly Charter[] {
-    return this.members.flatMap((_, index) => this.current(index)?.charter ?? []);
+    return this.quorum.members.flatMap((_, index) => this.current(index)?.charter ?? []);
   }
 
-  /** @throws the member's error, or an error if the connection was lost meanwhile */
   private async read(member: Member, index: number): Promise<void> {
     const { generation } = member;
-    this.tried[index] = generation;
-    const told = await Promise.all([member.run(), member.charter()]).catch(unlessWithheld);
-    if ('withheld' in told) this.note(index, { generation, ...told });
-    else this.note(index, { generation, runId: told[0], ...told[1] });
+    try {
+      const [runId, report] = await Promise.all([member.run(), member.charter()]);
+      this.note(index, { generation, runId, ...report });
+    } catch (error) {
+      if (!isLockUnavailableError(error) || !error.permanent) throw error;
+      this.note(index, { generation, withheld: error });
+    }
   }
 
-  /** Changes the charter of a member in the run that it has reported. */
+  /** Changes the charter of a member in the run that it has reported. After an error, the next survey tries again. */
   private async write(index: number, change: Change): Promise<Charter | undefined> {
     const standing = this.current(index);
-    // What follows counts for one connection: its member may have restarted.
-    if (standing === undefined) throw new Error('the connection was lost meanwhile');
-    const report = await this.members[index]?.charter(change);
-    this.note(index, { ...standing, ...report });
-    return report?.charter;
+    if (standing === undefined) return undefined;
+    const report = await this.quorum.members[index]?.charter(change).catch(() => undefined);
+    return report && this.note(index, { ...standing, ...report });
   }
 
-  private note(index: number, standing: Standing): void {
-    if (this.members[index]?.generation !== standing.generation)
-      throw new Error('the connection was lost meanwhile');
-    if (this.standings[index]?.runId !== standing.runId) {
-      this.pause = SHORTEST_PAUSE;
-      this.votesFrom[index] = undefined;
-    }
+  /** @returns the charter; undefined if the connection was lost meanwhile, because its member may have restarted */
+  private note(index: number, standing: Standing): Charter | undefined {
+    if (this.quorum.members[index]?.generation !== standing.generation) return undefined;
+    if (this.standings[index]?.runId !== standing.runId) this.pause = SHORTEST_PAUSE;
     const clock = standing.time === undefined ? undefined : standing.time - now();
     this.standings[index] = { ...standing, ...(clock !== undefined && { clock }) };
     const clocks = this.standings.flatMap((each) => each?.clock ?? []).sort((a, b) => a - b);
     // The lower median, if the number of clocks is even.
-    this.clock = clocks.length < this.needed ? undefined : clocks[Math.ceil(clocks.length / 2) - 1];
+    this.clock = clocks.length < this.quorum.needed ? undefined : clocks[Math.ceil(clocks.length / 2) - 1];
     this.learn();
+    return standing.charter;
   }
 
   private learn(): void {
-    const { members, told } = this;
-    const id = this.remembered?.id ?? told[0]?.id;
+    const { quorum, told } = this;
+    const { members } = quorum;
+    const id = this.numbers?.id ?? told[0]?.id;
     const strange = members.findIndex((_, index) => {
       const charter = this.current(index)?.charter;
       return charter !== undefined && (charter.size !== members.length || charter.id !== id);
     });
     this.refuse(strange, this.current(strange)?.charter, false);
-    if (strange < 0 && told.length === members.length) this.refusal = undefined;
+    if (strange < 0 && told.length === members.length) this.conflict = undefined;
     this.remember(members.flatMap((_, index) => (this.votes(index) ? (this.present(index) ?? []) : [])));
     const runs = new Set(members.map((_, index) => this.current(index)?.runId));
     const isWhole = told.length === members.length && runs.size === members.length;
-    if (this.isIntroduced || !isWhole || this.refusal !== undefined || this.remembered === undefined) return;
+    if (this.isIntroduced || !isWhole || this.conflict !== undefined || this.numbers === undefined) return;
     this.isIntroduced = true;
     if (told.every((charter) => charter.names.includes(this.names))) return;
     // This service may restore a charter after its next start, too.
-    const change = this.change(this.remembered.id, this.remembered.longest);
-    void gather(this.quorum, (member) => member.charter(change));
+    const change = this.change(this.numbers.id, this.numbers.longest);
+    void gather(quorum, (member) => member.charter(change));
   }
 
   private refuse(index: number, charter: Charter | undefined, isEmpty: boolean): void {
-    const node = this.members[index]?.node;
+    const { members } = this.quorum;
+    const node = members[index]?.node;
     if (node !== undefined && charter !== undefined)
-      this.refusal = conflictWith(charter, this.members, node, isEmpty);
+      this.conflict = new LockConfigError('nodes', conflictWith(charter, members, node, isEmpty));
   }
 
   /** Whether an empty member that this service reaches is a member of the quorum. */
@@ -205,12 +195,11 @@ export class Charters {
   }
 
   private change(id: string, longest: number): Change {
-    return { id, size: this.members.length, longest, names: this.isKnown ? this.names : undefined };
+    return { id, size: this.quorum.members.length, longest, names: this.isKnown ? this.names : undefined };
   }
 
   private async doSurvey(): Promise<void> {
-    const { members } = this;
-    const indexes = [...members.keys()];
+    const indexes = [...this.quorum.members.keys()];
     const readAll = () =>
       gather(this.quorum, (member, index) => (member.isDown ? undefined : this.read(member, index)));
     await readAll();
@@ -223,19 +212,18 @@ export class Charters {
       const isRead = standing !== first[index] && standing?.generation === first[index]?.generation;
       return isRead && standing?.runId !== undefined;
     });
-    if (this.refusal === undefined && !this.isKnown) {
+    if (this.conflict === undefined && !this.isKnown) {
       const empty = reached.find((index) => this.current(index)?.charter === undefined);
       this.refuse(empty ?? -1, this.told[0], true);
     }
-    if (this.refusal === undefined) await this.charter(reached);
+    if (this.conflict === undefined) await this.charter(reached);
   }
 
   /** Charters the members without a vote: by rule 2, or by rule 3 if no process is known to be in service. */
   private async charter(reached: readonly number[]): Promise<void> {
-    const { needed, remembered } = this;
-    const { leaseTime } = this.quorum;
+    const { members, needed, leaseTime } = this.quorum;
     const present = reached.flatMap((index) => this.present(index) ?? []);
-    const service = numbersOf(remembered === undefined ? present : [...present, remembered]);
+    const service = numbersOf(this.numbers === undefined ? present : [...present, this.numbers]);
     if (service === undefined && reached.length < needed) return;
     const id = service?.id ?? this.told[0]?.id ?? createHash('sha1').update(this.names).digest('hex');
     const change = this.change(id, service?.longest ?? leaseTime);
@@ -249,9 +237,7 @@ export class Charters {
     for (const { index, run, isWaiting } of runs) {
       const claim = { claim: { run, allowed: leaseTime } };
       const mark = service === undefined ? claim : { quarantined: run, allowed: service.allowed };
-      const charter = await this.write(index, { ...change, ...(isWaiting && mark), known }).catch(
-        () => undefined,
-      );
+      const charter = await this.write(index, { ...change, ...(isWaiting && mark), known });
       if (charter === undefined) continue;
       // Another process was first.
       if (charter.id !== id || (service === undefined && this.present(index) !== undefined)) return;
@@ -260,24 +246,13 @@ export class Charters {
     const longest = Math.max(change.longest, ...told.map((charter) => charter.longest));
     const claims = told.flatMap(({ claim }) => claim?.allowed ?? []);
     const allowed = service?.allowed ?? sharedBy(needed, claims);
-    const isNew = service === undefined && told.length === this.members.length;
+    const isNew = service === undefined && told.length === members.length;
     const writing = waiting.map(async ({ index, run }) => {
-      const age = sharedBy(
-        needed,
-        told.flatMap((charter) => charter.known.get(run) ?? []),
-      );
+      const age = this.ageOf(run, told);
       if (age === undefined || allowed === undefined) return;
       const left = isNew ? 0 : quarantineFor(longest) - age;
-      this.votesFrom[index] = monotonicTime() + left;
-      // An error is no vote: the next survey tries again.
-      if (left <= 0)
-        await this.write(index, { ...this.change(id, longest), run, allowed }).catch(() => undefined);
+      if (left <= 0) await this.write(index, { ...this.change(id, longest), run, allowed });
     });
     await Promise.all(writing);
   }
-}
-
-function unlessWithheld(error: unknown): { readonly withheld: LockUnavailableError } {
-  if (!isLockUnavailableError(error) || !error.permanent) throw error;
-  return { withheld: error };
 }

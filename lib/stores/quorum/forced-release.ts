@@ -1,5 +1,4 @@
 import type { Asker } from '../../api/asker.js';
-import { now } from '../../runtime/clock.js';
 import type { StoredLock } from '../../store/lock-store.js';
 import { type Answer, tally, valueAt } from './ballot.js';
 import { marginOf } from './majority-acquisition.js';
@@ -51,8 +50,8 @@ export async function forceRelease(quorum: Quorum, name: string, asker: Asker | 
     const state = valueAt(states, index);
     const [holder] = (state === undefined ? known : state)?.holders ?? [];
     if (!isLease(holder)) return;
-    const until = now() + Math.max(holder.remainingTime, quorum.leaseTime);
-    void quorum.releasers[index]?.release({ name, owner: holder.owner, fencingToken }, until);
+    const lasts = Math.max(holder.remainingTime, quorum.leaseTime);
+    quorum.giveBack(index, { name, owner: holder.owner, fencingToken }, lasts, undefined);
   });
   return tally(answers, (isReleased) => isReleased) > 0;
 }

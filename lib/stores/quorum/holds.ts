@@ -1,5 +1,10 @@
+import { asAnswer, type Found, isLockUnavailableError } from '../../api/error-guards.js';
 import { now } from '../../runtime/clock.js';
+import type { HoldState, ReleaseReply, ReleaseRequest, RenewRequest } from '../../store/lock-store.js';
 import { TransientMap } from '../../store/transient-map.js';
+import { Ballot } from './ballot.js';
+import { majorityFor } from './outcomes.js';
+import type { Quorum } from './quorum.js';
 
 /** The record of one owner's locks on the members. */
 export class Hold {
@@ -57,4 +62,107 @@ export class Holds extends TransientMap<string, Hold> {
     for (const [key, { until }] of this) if (until < time) this.delete(key);
     this.sweepAt = Math.max(1_000, 2 * this.size);
   }
+}
+
+/** Releases a lock on all members. It is free when a majority has released it. */
+export async function releaseEverywhere(quorum: Quorum, request: ReleaseRequest): Promise<ReleaseReply> {
+  const { leaseLimit, holds, members } = quorum;
+  const { name, owner, leaseTime, queue } = request;
+  // A lock stays taken for at most the longest hold.
+  if ((request.keepFor ?? 0) > leaseLimit.most) await leaseLimit.raise(name, request.keepFor ?? 0);
+  const keepFor = request.keepFor && Math.min(request.keepFor, leaseLimit.most);
+  const hold = holds.get(owner);
+  const fencingToken = request.fencingToken ?? hold?.fencingTokens.get(name);
+  const release = { name, owner, fencingToken, keepFor, leaseTime, queue };
+  hold?.released.add(name);
+  const ballot = new Ballot<Found<string>>(quorum);
+  const asked = [...members.entries()].filter(([index]) => hold?.mayBeHeldBy(index) !== false);
+  const heard = asked.map(([index, { store }]) =>
+    ballot.enter(index, store.release(release).catch(asAnswer)),
+  );
+  const reply = await majorityFor(quorum, name, ballot, 'released');
+  if (hold?.released.size === hold?.fencingTokens.size) holds.delete(owner);
+  // A member without an answer, or with an older request under way, gets the release until the lease has ended.
+  const repeat = (index: number) => {
+    const answer = ballot.answers[index];
+    if (hold?.isUnsureOf(index) === true || answer === undefined || 'error' in answer)
+      quorum.giveBack(index, release, quorum.leaseTime, hold);
+  };
+  asked.forEach(([index], n) => {
+    if (ballot.answers[index] !== undefined) repeat(index);
+    else
+      void heard[n]?.then(() => {
+        repeat(index);
+      });
+  });
+  if (typeof reply !== 'string') throw reply;
+  return reply;
+}
+
+/** Renews holds on all members. A hold lasts while a majority keeps it. */
+export function renewEverywhere(
+  quorum: Quorum,
+  requests: readonly RenewRequest[],
+): readonly Promise<HoldState>[] {
+  const { leaseLimit } = quorum;
+  if (requests.every(({ leaseTime }) => leaseTime <= leaseLimit.most)) return renewals(quorum, requests);
+  return requests.map(async (request) => {
+    const refusal = await leaseLimit.raise(request.name, request.leaseTime);
+    if (refusal !== undefined) throw refusal;
+    return (await renewals(quorum, [request])[0]) ?? 'deleted';
+  });
+}
+
+/**
+ * The requests to one member are sent together. Only members that still have the lock count. A member without an answer
+ * says nothing.
+ */
+function renewals(quorum: Quorum, requests: readonly RenewRequest[]): readonly Promise<HoldState>[] {
+  const sent = quorum.members.map(({ store }) => store.renew(requests));
+  return requests.map(async (request, n) => {
+    const { name, owner, leaseTime } = request;
+    const states = sent.map((each) => (each[n] ?? Promise.resolve('deleted' as const)).catch(asAnswer));
+    const ballot = new Ballot<Found<string>>(quorum);
+    states.forEach((state, index) => void ballot.enter(index, state));
+    const state = await majorityFor(quorum, name, ballot, 'held');
+    const hold = quorum.holds.get(owner);
+    if (state === 'held') {
+      if (hold !== undefined) topUp(quorum, request, hold, states);
+      return state;
+    }
+    // The lock is lost, because too few members have it. Without a release, these members would keep it for a whole lease
+    // without an owner. A top-up under way may arrive after the release.
+    hold?.released.add(name);
+    const release = { name, owner, fencingToken: hold?.fencingTokens.get(name) };
+    for (const index of quorum.members.keys()) quorum.giveBack(index, release, leaseTime, hold);
+    if (typeof state !== 'string') throw state;
+    return state;
+  });
+}
+
+/** A majority has the lock. Asks the other members to take it: they were unreachable, or have restarted. */
+function topUp(
+  { members }: Quorum,
+  { name, owner, leaseTime }: RenewRequest,
+  hold: Hold,
+  states: readonly Promise<Found<HoldState>>[],
+): void {
+  hold.until = Math.max(hold.until, now() + leaseTime);
+  const restore = async (index: number, answer: Promise<Found<HoldState>>) => {
+    if ((await answer) !== 'deleted' || hold.released.has(name)) return;
+    // The hold at this member must end with the others: the renewal may only have asked for the state, and the answer
+    // may be late.
+    const left = Math.floor(hold.until - now());
+    if (left <= 0) return;
+    hold.ask(index);
+    const request = { name, owner, leaseTime: left, leastToken: hold.fencingTokens.get(name) };
+    try {
+      await members[index]?.store.acquire(request);
+      hold.answered(index, true);
+    } catch (error) {
+      // If the effect is unknown, a later release is repeated.
+      if (isLockUnavailableError(error) && error.effect === 'refused') hold.answered(index, true);
+    }
+  };
+  states.forEach((answer, index) => void restore(index, answer).catch(() => undefined));
 }

@@ -1,8 +1,8 @@
 import { LockUnavailableError } from '../../api/errors.js';
 import { monotonicTime, sleep } from '../../runtime/runtime.js';
 import type { LeaseLimit } from '../../store/lock-store.js';
-import { type Membership, gather, valueAt } from './ballot.js';
-import type { Charters } from './charters.js';
+import { gather, valueAt } from './ballot.js';
+import type { Quorum } from './quorum.js';
 
 /** ms of rest after a failed raise. */
 const PAUSE = 50;
@@ -20,7 +20,7 @@ export class QuorumLeaseLimit implements LeaseLimit {
   private missing: readonly string[] = [];
   private restsUntil = -Infinity;
 
-  constructor(private readonly quorum: Membership & { readonly charters: Charters }) {}
+  constructor(private readonly quorum: Quorum) {}
 
   get most(): number {
     return this.quorum.charters.allowed;

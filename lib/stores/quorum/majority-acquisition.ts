@@ -1,5 +1,4 @@
 import { isLockUnavailableError } from '../../api/error-guards.js';
-import { now } from '../../runtime/clock.js';
 import type {
   AcquireAllReply,
   AcquireAllRequest,
@@ -15,15 +14,13 @@ type Grant = Extract<AcquireAllReply, { granted: true }>;
 type Refusal = Extract<AcquireAllReply, { granted: false }>;
 /** A member in quarantine may have granted the lock, and its vote does not count. */
 type Vote = AcquireAllReply | 'quarantined';
-
-/** A request for several locks, and for one. */
-interface Forms {
-  readonly all: AcquireAllRequest;
-  readonly one: AcquireRequest | undefined;
-}
+/** Made once for all members: a request for one lock, or for several. */
+type Request = AcquireRequest & AcquireAllRequest;
 
 /** Longest time, ms, until the next request if no majority knows a holder of the lock. */
 const SPLIT_POLL = 500;
+/** The same if one member has refused it for all members. Others may have released the lock already, and woken the caller. */
+const FIRST_POLL = 50;
 
 /** One attempt of one owner: a majority grants it, or all members get a release. */
 export class MajorityAcquisition {
@@ -32,7 +29,7 @@ export class MajorityAcquisition {
 
   constructor(
     private readonly quorum: Quorum,
-    private readonly request: AcquireAllRequest,
+    private readonly request: Request,
     private readonly hold: Hold,
   ) {
     this.ballot = new Ballot(quorum);
@@ -44,26 +41,27 @@ export class MajorityAcquisition {
    */
   async run(): Promise<AcquireAllReply> {
     const { ballot, request, quorum } = this;
-    const { members, needed, presence, splitVotes } = quorum;
-    const forms = formsOf(request);
-    const split = splitVotes.remaining(request.names);
-    const first = split > 0 && this.hasMajority ? presence.present()[0] : undefined;
+    const { members, needed } = quorum;
+    const first = quorum.firstAsked(request.names);
     if (first !== undefined) {
       // All processes ask the same member first, so the one that gets its grant mostly has no rival at the others.
-      void this.vote(ballot, first, forms);
+      void this.vote(ballot, first, request);
       const [refusal] = votesOf(await ballot.until(() => 'enough')).refusals;
       if (refusal !== undefined) {
         this.takeBack();
-        return { ...refusal, retryAfter: Math.min(refusal.retryAfter, split), undecided: true };
+        return { ...refusal, retryAfter: Math.min(refusal.retryAfter, FIRST_POLL), undecided: true };
       }
     }
     for (let index = 0; index < members.length; index++)
-      if (index !== first) void this.vote(ballot, index, forms);
+      if (index !== first) void this.vote(ballot, index, request);
     const answers = await ballot.until(this.verdict);
     const { grants, refusals } = votesOf(answers);
     const isGranted = grants.length >= needed;
     const fencingTokens = isGranted ? await this.agree() : undefined;
-    if (fencingTokens !== undefined) return { granted: true, fencingTokens };
+    if (fencingTokens !== undefined) {
+      request.names.forEach((name, n) => this.hold.fencingTokens.set(name, fencingTokens[n] ?? 0));
+      return { granted: true, fencingTokens };
+    }
     this.takeBack();
     if (!isGranted && refusals.length > 0 && refusals.length + grants.length >= needed)
       return this.refusalBy(refusals, grants.length);
@@ -72,7 +70,7 @@ export class MajorityAcquisition {
   }
 
   /** Asks one member. A single function without closures, because each promise of each node costs time. */
-  private async vote(ballot: Ballot<Vote>, index: number, { one, all }: Forms): Promise<void> {
+  private async vote(ballot: Ballot<Vote>, index: number, request: Request): Promise<void> {
     const { hold } = this;
     const { members, charters } = this.quorum;
     const member = members[index];
@@ -80,32 +78,29 @@ export class MajorityAcquisition {
     if (member === undefined || hold.released.size > 0) return;
     ballot.ask(index);
     // If a majority is present, a wait for another connection would only delay the answer.
-    if (member.isDown && this.hasMajority) {
-      ballot.settle(index, { error: member.outage(all.names.join(',')) });
+    if (member.isDown && this.quorum.hasMajority) {
+      ballot.settle(index, { error: member.outage(request.names.join(',')) });
       return;
     }
     const { generation } = member;
     const before = hold.ask(index);
-    const isAllowed = all.leaseTime <= charters.allowed;
+    const isAllowed = request.leaseTime <= charters.allowed;
     try {
-      const reply = await (one === undefined ? member.store.acquireAll(all) : member.store.acquire(one));
+      const isOne = request.names.length === 1;
+      const reply = await (isOne ? member.store.acquire(request) : member.store.acquireAll(request));
       hold.answered(index, reply.granted || before);
       // The charter is read after the answer, because the request may have had to wait for a connection. Both are of one
       // server if the generation is still the same.
       const isVote = isAllowed && (charters.votes(index) || (await charters.mayVote(index)));
-      const withheld = charters.withheldBy(index);
+      const error = charters.withheldBy(index);
       if (!reply.granted || (isVote && member.generation === generation))
-        ballot.settle(index, { value: named(reply, all) });
-      else ballot.settle(index, withheld === undefined ? { value: 'quarantined' } : { error: withheld });
+        ballot.settle(index, { value: named(reply, request.name) });
+      else ballot.settle(index, error === undefined ? { value: 'quarantined' } : { error });
     } catch (error) {
       if (isLockUnavailableError(error) && error.effect === 'refused') hold.answered(index, before);
       ballot.settle(index, { error });
     }
     if (this.isTakenBack && hold.isUnsureOf(index)) this.giveUp(index, true);
-  }
-
-  private get hasMajority(): boolean {
-    return this.quorum.presence.present().length >= this.quorum.needed;
   }
 
   private readonly verdict = (answers: Answers<Vote>): Verdict => {
@@ -116,9 +111,8 @@ export class MajorityAcquisition {
     if (told + missing < needed) return 'enough';
     if (refusals.length === 0 || told < needed) return 'open';
     // If the first answers name different locks or holders, further answers show which one keeps the owner from a majority.
-    const isOne = refusals.every(
-      ({ name, holder }) => name === refusals[0]?.name && holder === refusals[0].holder,
-    );
+    const [first] = refusals;
+    const isOne = refusals.every(({ name, holder }) => name === first?.name && holder === first.holder);
     return isOne && grants.length + missing < needed ? 'decided' : 'enough';
   };
 
@@ -139,12 +133,11 @@ export class MajorityAcquisition {
     const behind = [...given.keys()].filter(isBehind);
     if (behind.length === 0) return tokens;
     const telling = new Ballot<Vote>(quorum);
-    const forms = formsOf({ ...request, leastToken: Math.max(...tokens) });
-    for (const index of behind) void this.vote(telling, index, forms);
+    const learning = { ...request, leastToken: Math.max(...tokens) };
+    for (const index of behind) void this.vote(telling, index, learning);
     const enough = quorum.needed - (grants.length - behind.length);
     const isTold = (cast: Answers<Vote>) => votesOf(cast).grants.length >= enough;
-    const answers = await telling.until((cast) => (isTold(cast) ? 'decided' : 'open'));
-    return isTold(answers) ? tokens : undefined;
+    return isTold(await telling.until((cast) => (isTold(cast) ? 'decided' : 'open'))) ? tokens : undefined;
   }
 
   /** Sends the releases at once, after the requests under way. */
@@ -159,8 +152,7 @@ export class MajorityAcquisition {
 
   private giveUp(index: number, insist: boolean): void {
     const { names, owner, leaseTime } = this.request;
-    const until = now() + leaseTime;
-    for (const name of names) void this.quorum.releasers[index]?.release({ name, owner }, until, { insist });
+    for (const name of names) this.quorum.giveBack(index, { name, owner }, leaseTime, this.hold, insist);
   }
 
   /**
@@ -168,12 +160,12 @@ export class MajorityAcquisition {
    * they report. A stray hold on a minority says nothing about that lock.
    */
   private refusalBy(refusals: readonly Refusal[], grants: number): Refusal {
-    const { needed, splitVotes } = this.quorum;
+    const { needed } = this.quorum;
     const name = mostFrequent(refusals.map((refusal) => refusal.name)) ?? '';
     const ofName = refusals.filter((refusal) => refusal.name === name);
     const holder = mostFrequent(ofName.map((refusal) => refusal.holder));
     const undecided = ofName.filter((refusal) => refusal.holder === holder).length < needed;
-    if (undecided) splitVotes.add(this.request.names);
+    if (undecided) this.quorum.wasSplit(this.request.names);
     // A majority is free after the end of this many holds.
     const busy = needed - grants - (refusals.length - ofName.length);
     const ends = ofName.map(({ retryAfter }) => retryAfter).sort((a, b) => a - b);
@@ -183,18 +175,11 @@ export class MajorityAcquisition {
   }
 }
 
-/** Made once for all members. Field by field, because a spread is slow. */
-function formsOf(all: AcquireAllRequest): Forms {
-  const { names, owner, leaseTime, leastToken } = all;
-  const [name = ''] = names;
-  return { all, one: names.length === 1 ? { name, owner, leaseTime, leastToken } : undefined };
-}
-
 /** Greatest difference, µs, of the tokens that members give at the same time. */
 export const marginOf = (leaseTime: number): number => (leaseTime * 1_000) / 2;
 
-function named(reply: AcquireReply | AcquireAllReply, { names }: AcquireAllRequest): AcquireAllReply {
-  if (!reply.granted) return { name: names[0] ?? '', ...reply };
+function named(reply: AcquireReply | AcquireAllReply, name: string): AcquireAllReply {
+  if (!reply.granted) return { name, ...reply };
   return 'fencingTokens' in reply ? reply : { granted: true, fencingTokens: [reply.fencingToken] };
 }
 

@@ -1,7 +1,9 @@
-import type { LockStore, StoreQueues } from '../../store/lock-store.js';
+import type { LockStore } from '../../store/lock-store.js';
 
 /** The store of a member has queues, whose messages report holds that were released by force. */
-export type MemberStore = LockStore & { readonly queues: StoreQueues };
+export type MemberStore = LockStore & {
+  readonly [Part in 'queues' | 'labels' | 'waits' | 'listing']-?: NonNullable<LockStore[Part]>;
+};
 
 /** One of the independent nodes of a quorum. */
 export interface Member {
@@ -42,26 +44,19 @@ export interface Charter extends Numbers {
   readonly run: string | undefined;
   /** A run that must not vote yet, noted by a process in service. */
   readonly quarantined: string | undefined;
-  /** The first claim of a founder in a run. */
-  readonly claim: Claim | undefined;
+  /** The first claim of a founder in a run, with the longest hold that the founder wants, ms. */
+  readonly claim: { readonly run: string; readonly allowed: number } | undefined;
   /** By run of any member, ms for which this member has known it. */
   readonly known: ReadonlyMap<string, number>;
 }
 
-export interface Claim {
-  readonly run: string;
-  /** ms; the longest hold that the founder wants. */
-  readonly allowed: number;
-}
-
 /** `longest` only grows, and of several claims in one run the first one stays. */
-export interface Change extends Pick<Charter, 'id' | 'size' | 'longest'> {
+export interface Change
+  extends
+    Pick<Charter, 'id' | 'size' | 'longest'>,
+    Partial<Pick<Charter, 'allowed' | 'run' | 'quarantined' | 'claim'>> {
   /** One list of names, sorted. If undefined, no charter is made. */
   readonly names?: string | undefined;
-  readonly allowed?: number | undefined;
-  readonly run?: string | undefined;
-  readonly quarantined?: string | undefined;
-  readonly claim?: Claim | undefined;
   /** Runs that the member should know from now on. */
   readonly known?: readonly string[];
 }

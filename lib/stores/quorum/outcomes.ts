@@ -1,27 +1,27 @@
 import { type LockKindMismatchError, LockUnavailableError, type NodeOutcome } from '../../api/errors.js';
 import { type Found, isLockKindMismatchError, isLockUnavailableError } from '../../api/error-guards.js';
 import { isWorthAnotherTry, worthAnotherTry } from '../../store/another-try.js';
-import { type Answers, type Ballot, gather, isMajority, type Membership, tally, valuesOf } from './ballot.js';
-import { type Member, quorumOf } from './member.js';
-import { isTimeout } from './presence.js';
+import { type Answers, type Ballot, gather, isMajority, tally, valuesOf } from './ballot.js';
+import type { Member } from './member.js';
+import type { Quorum } from './quorum.js';
 
 /**
  * Asks all members, or those for which `ask` returns a promise.
  * @throws LockUnavailableError without the answers of a majority
  */
 export async function askMajority<A>(
-  membership: Membership,
+  quorum: Quorum,
   name: string | undefined,
   ask: (member: Member, index: number) => Promise<A> | undefined,
 ): Promise<Answers<A>> {
-  const answers = await gather(membership, ask);
+  const answers = await gather(quorum, ask);
   if (isMajority(answers)) return answers;
-  throw noMajority(membership, name, answers, 'unknown');
+  throw noMajority(quorum, name, answers, 'unknown');
 }
 
 /** The error for an operation without a majority. A member that has another kind of value under the name explains more. */
 export function noMajority(
-  { members }: Membership,
+  { members, needed }: Quorum,
   name: string | undefined,
   answers: Answers<unknown>,
   effect: LockUnavailableError['effect'],
@@ -38,7 +38,7 @@ export function noMajority(
   const said = outcomes.map(({ node, outcome }) => `${node}: ${outcome}`).join(', ');
   const cause = new Error(`no majority of the nodes (${said})`);
   const hopeless = errors.filter((error) => isLockUnavailableError(error) && error.permanent).length;
-  const permanent = hopeless >= quorumOf(members.length);
+  const permanent = hopeless >= needed;
   const unavailable = new LockUnavailableError(name, { cause, effect, permanent, outcomes });
   // What drops one idle connection mostly drops those to the other nodes, too.
   const isDropped = errors.some((error) => error instanceof Error && isWorthAnotherTry(error));
@@ -47,25 +47,24 @@ export function noMajority(
 
 function outcomeOf(value: unknown): NodeOutcome['outcome'] {
   if (value === 'quarantined') return value;
-  const isRefused =
-    value === 'taken' || value === 'deleted' || (value as { granted?: boolean } | null)?.granted === false;
-  return isRefused ? 'taken' : 'granted';
+  const isRefused = (value as { granted?: boolean } | null | undefined)?.granted === false;
+  return isRefused || value === 'taken' || value === 'deleted' ? 'taken' : 'granted';
 }
 
 /**
  * Waits until a majority of all members has given the wanted answer, or can no longer give it.
- * @param asked the number of members that are asked
  * @returns that answer, or the most specific reason against it: another kind of value, then another owner, then no owner
  */
 export async function majorityFor<W extends string>(
-  quorum: Membership,
+  quorum: Quorum,
   name: string,
-  [ballot, asked]: readonly [ballot: Ballot<Found<string>>, asked: number],
+  ballot: Ballot<Found<string>>,
   wanted: W,
 ): Promise<Found<W | 'taken' | 'deleted'>> {
-  const needed = quorumOf(quorum.members.length);
+  const { needed } = quorum;
   const isGiven = (cast: Answers<Found<string>>) => tally(cast, (value) => value === wanted) >= needed;
-  const isLost = (cast: Answers<Found<string>>) => tally(cast, (value) => value !== wanted) > asked - needed;
+  const most = ballot.asked - needed;
+  const isLost = (cast: Answers<Found<string>>) => tally(cast, (value) => value !== wanted) > most;
   const answers = await ballot.until((cast) => (isGiven(cast) || isLost(cast) ? 'decided' : 'open'));
   if (isGiven(answers)) return wanted;
   if (!isLost(answers)) throw noMajority(quorum, name, answers, 'unknown');
@@ -73,3 +72,10 @@ export async function majorityFor<W extends string>(
   const mismatch = values.find((value) => typeof value !== 'string');
   return mismatch ?? (values.includes('taken') ? 'taken' : 'deleted');
 }
+
+/** Whether a member was too late, or was given up before it could execute the request, which is no fault of it. */
+const isTimeout = (error: unknown): boolean => ['CommandTimeout', 'TakenBack'].includes(causeOf(error) ?? '');
+
+/** By name, because the member may come from another copy of this package. An error of the store itself is an answer. */
+export const causeOf = (error: unknown): string | undefined =>
+  !isLockUnavailableError(error) ? 'ReplyError' : error.cause instanceof Error ? error.cause.name : undefined;

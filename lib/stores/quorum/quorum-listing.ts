@@ -20,17 +20,15 @@ interface Position {
  * one of them. The inspection of a lock shows whether a majority has it.
  */
 export function quorumListing(quorum: Quorum): StoreListing {
-  const { members, presence } = quorum;
+  const { members } = quorum;
   const needed = members.length - quorum.needed + 1;
 
   /** Whether one of the members has listed the lock, because it has held it since before its list. */
   async function isNamedBy(told: readonly Told[], name: string): Promise<boolean> {
-    const isAsked = (index: number) => !presence.isAbsent(index) && told.some(([other]) => other === index);
-    const states = await gather(
-      quorum,
-      ({ store }, index) => (isAsked(index) ? store.inspect(name) : undefined),
-      () => 'enough',
-    );
+    const isAsked = (index: number) => !quorum.isAbsent(index) && told.some(([other]) => other === index);
+    const ask = ({ store }: Quorum['members'][0], index: number) =>
+      isAsked(index) ? store.inspect(name) : undefined;
+    const states = await gather(quorum, ask, () => 'enough');
     return told.some(([index, begun]) =>
       valueAt(states, index)?.holders.some(({ since = Infinity }) => since < begun),
     );
@@ -55,27 +53,25 @@ export function quorumListing(quorum: Quorum): StoreListing {
       if (told.length >= needed) return { names: [], cursor: undefined };
       const left = [...members.keys()].filter((index) => told.every(([other]) => other !== index));
       // First the member in progress, last those that are absent.
-      const rank = (index: number) => (index === reading?.[0] ? -1 : Number(presence.isAbsent(index)));
+      const rank = (index: number) => (index === reading?.[0] ? -1 : Number(quorum.isAbsent(index)));
       left.sort((a, b) => rank(a) - rank(b));
       const ballot = new Ballot<NamesReply>(quorum);
+      const teller = () => ballot.answers.findIndex((answer) => answer !== undefined && 'value' in answer);
       for (const index of left) {
-        const { listing } = members[index]?.store ?? {};
-        if (listing === undefined) continue;
         const at = index === reading?.[0] ? reading[1] : undefined;
-        void ballot.enter(index, listing.names({ prefix, cursor: at }));
+        const asked = members[index]?.store.listing.names({ prefix, cursor: at });
+        if (asked !== undefined) void ballot.enter(index, asked);
         // Goes on to the next member after the GRACE of one that does not answer, and at last waits for all.
         const isLast = index === left.at(-1);
-        const answers = await ballot.until((cast) => {
-          if (left.some((one) => valueAt(cast, one) !== undefined)) return 'decided';
+        await ballot.until((cast) => {
+          if (teller() >= 0) return 'decided';
           return isLast ? 'open' : cast[index] === undefined ? 'enough' : 'decided';
         });
-        const answer = answers[index];
+        const answer = ballot.answers[index];
         if (answer !== undefined && 'error' in answer && !isLockUnavailableError(answer.error))
           throw answer.error;
-        for (const teller of left) {
-          const reply = valueAt(answers, teller);
-          if (reply !== undefined) return await pageOf(told, teller, reply);
-        }
+        const reply = valueAt(ballot.answers, teller());
+        if (reply !== undefined) return await pageOf(told, teller(), reply);
       }
       throw noMajority(quorum, undefined, ballot.answers, 'refused');
     },
@@ -91,10 +87,10 @@ function positionOf(cursor: string | undefined, members: number): Position {
   if (cursor === undefined) return { told: [] };
   const [whole, list = '', index, at] =
     /^((?:\d+@\d{1,15}(?:,\d+@\d{1,15})*)?)(?:\/(\d+)\/(.+))?$/.exec(cursor) ?? [];
-  const told = list.split(',').flatMap((member): Told[] => {
-    const [teller = NaN, begun] = member.split('@').map(Number);
-    return begun === undefined ? [] : [[teller, begun]];
-  });
+  const told = [...list.matchAll(/(\d+)@(\d+)/g)].map(([, teller, begun]): Told => [
+    Number(teller),
+    Number(begun),
+  ]);
   const reading = at === undefined ? undefined : ([Number(index), at] as const);
   const all = [...told, ...(reading === undefined ? [] : [reading])].map(([member]) => member);
   const isOfMembers = all.every((member) => member < members) && new Set(all).size === all.length;

@@ -7,26 +7,23 @@ import type {
   LockStore,
 } from '../../store/lock-store.js';
 import type { HealthDepth, StoreHealth } from '../../store/store-health.js';
-import { tally } from './ballot.js';
+import { gather, isMajority, tally, valuesOf } from './ballot.js';
 import { forceRelease } from './forced-release.js';
-import { Hold } from './holds.js';
+import { Hold, releaseEverywhere, renewEverywhere } from './holds.js';
 import { MajorityAcquisition } from './majority-acquisition.js';
-import { releaseEverywhere } from './majority-release.js';
-import { renewEverywhere } from './majority-renewals.js';
 import { majorityState } from './majority-state.js';
-import type { Member } from './member.js';
+import type { Member, MemberStore } from './member.js';
 import { askMajority } from './outcomes.js';
 import { Quorum } from './quorum.js';
 import { quorumHealth } from './quorum-health.js';
 import { quorumListing } from './quorum-listing.js';
-import { quorumLabels, quorumWaits } from './quorum-notes.js';
 import { subscribeToLosses, subscribeToReleases } from './subscriptions.js';
 
 const NO_QUEUES =
   'has no fair lock, read-write lock or semaphore: each node would have a queue in an order of its own, and a majority ' +
   'of queues is not a queue. Use connection for these';
 
-type Port = Required<LockStore>;
+type Port = { readonly [Part in keyof LockStore]-?: NonNullable<LockStore[Part]> };
 
 /**
  * Redlock: plain locks on several independent masters. The holder of a lock is the owner to which a majority of the
@@ -37,9 +34,7 @@ export class QuorumLockStore implements LockStore {
   readonly noQueues = NO_QUEUES;
   private readonly quorum: Quorum;
   readonly leaseLimit: Quorum['leaseLimit'];
-  readonly labels;
-  readonly waits;
-  readonly listing;
+  readonly listing: Port['listing'];
 
   /** @param leaseTime of the module, ms */
   constructor(
@@ -49,8 +44,6 @@ export class QuorumLockStore implements LockStore {
     const quorum = new Quorum(members, leaseTime);
     this.quorum = quorum;
     this.leaseLimit = quorum.leaseLimit;
-    this.labels = quorumLabels(quorum);
-    this.waits = quorumWaits(quorum);
     this.listing = quorumListing(quorum);
     members.forEach(({ store }, index) => {
       store.onConnectionChange(({ connected }) => {
@@ -63,28 +56,56 @@ export class QuorumLockStore implements LockStore {
     });
   }
 
+  /** One member's answer is enough, because no lock depends on a label. */
+  readonly labels: Port['labels'] = {
+    keep: (client, label, time) =>
+      Promise.any(this.members.map(({ store }) => store.labels.keep(client, label, time))),
+    find: async (client) => {
+      const isLabel = (label: string | undefined) => label !== undefined;
+      const answers = await gather(
+        this.quorum,
+        ({ store }) => store.labels.find(client),
+        (told) => (tally(told, isLabel) > 0 ? 'decided' : isMajority(told) ? 'enough' : 'open'),
+      );
+      return valuesOf(answers).find(isLabel);
+    },
+  };
+
+  /** A note counts if a majority has it, because a member that has missed some notes reports waits that have ended. */
+  readonly waits: Port['waits'] = {
+    keep: async (...note) => {
+      await this.ask(undefined, ({ waits }) => waits.keep(...note));
+    },
+    find: async (client) => {
+      const answers = await this.ask(undefined, ({ waits }) => waits.find(client));
+      return valuesOf(answers).find(
+        (note) => tally(answers, (other) => other === note) >= this.quorum.needed,
+      );
+    },
+    forget: async (client) => {
+      await this.ask(undefined, ({ waits }) => waits.forget(client));
+    },
+  };
+
   async acquire({ name, owner, leaseTime, leastToken, queue }: AcquireRequest): Promise<AcquireReply> {
     if (queue !== undefined) throw new LockConfigError('nodes', NO_QUEUES, { key: name });
     const reply = await this.acquireAll({ names: [name], owner, leaseTime, leastToken });
     return reply.granted ? { granted: true, fencingToken: reply.fencingTokens[0] ?? 0 } : reply;
   }
 
-  async acquireAll(request: AcquireAllRequest): Promise<AcquireAllReply> {
-    const { names, owner, leaseTime } = request;
+  async acquireAll({ names, owner, leaseTime, leastToken }: AcquireAllRequest): Promise<AcquireAllReply> {
     const { holds, leaseLimit, charters } = this.quorum;
-    const refusal =
-      leaseTime > leaseLimit.most || charters.conflict !== undefined
-        ? await leaseLimit.raise(names.join(','), leaseTime)
-        : undefined;
-    if (refusal !== undefined) throw refusal;
+    if (leaseTime > leaseLimit.most || charters.conflict !== undefined) {
+      const refusal = await leaseLimit.raise(names.join(','), leaseTime);
+      if (refusal !== undefined) throw refusal;
+    }
     const hold = new Hold(names, leaseTime);
     holds.set(owner, hold);
     let isGranted = false;
     try {
+      const request = { name: names[0] ?? '', names, owner, leaseTime, leastToken };
       const reply = await new MajorityAcquisition(this.quorum, request, hold).run();
       isGranted = reply.granted;
-      if (reply.granted)
-        names.forEach((name, n) => hold.fencingTokens.set(name, reply.fencingTokens[n] ?? 0));
       return reply;
     } finally {
       if (!isGranted) holds.delete(owner);
@@ -114,17 +135,15 @@ export class QuorumLockStore implements LockStore {
     subscribeToLosses(this.quorum, client, onMessage);
 
   readonly inspect: Port['inspect'] = async (name) =>
-    majorityState(await askMajority(this.quorum, name, ({ store }) => store.inspect(name)));
+    majorityState(await this.ask(name, (store) => store.inspect(name)));
 
   /** A quorum has plain locks only, so there are none of a mode. */
   readonly forceRelease: Port['forceRelease'] = async (name, mode, asker) =>
     mode === undefined && (await forceRelease(this.quorum, name, asker));
 
   /** One member's message is enough, and the client reports each request once. */
-  readonly requestRelease: Port['requestRelease'] = async (request) => {
-    const ask = async ({ store }: Member) => (await store.requestRelease?.(request)) === true;
-    return tally(await askMajority(this.quorum, request.name, ask), (isAsked) => isAsked) > 0;
-  };
+  readonly requestRelease: Port['requestRelease'] = async (request) =>
+    valuesOf(await this.ask(request.name, async (store) => store.requestRelease?.(request))).includes(true);
 
   async health(depth?: HealthDepth): Promise<StoreHealth> {
     const { charters } = this.quorum;
@@ -143,5 +162,9 @@ export class QuorumLockStore implements LockStore {
   async close(): Promise<void> {
     await Promise.all(this.quorum.releasers.map((releaser) => releaser.close()));
     await Promise.all(this.members.map(({ store }) => store.close()));
+  }
+
+  private ask<A>(name: string | undefined, ask: (store: MemberStore) => Promise<A>) {
+    return askMajority(this.quorum, name, ({ store }) => ask(store));
   }
 }

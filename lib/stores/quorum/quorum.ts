@@ -1,22 +1,35 @@
+import { now } from '../../runtime/clock.js';
+import { monotonicTime } from '../../runtime/runtime.js';
+import type { ReleaseRequest } from '../../store/lock-store.js';
 import { Releaser } from '../../store/releaser.js';
+import type { Answer } from './ballot.js';
 import { Charters } from './charters.js';
-import { Holds } from './holds.js';
+import { type Hold, Holds } from './holds.js';
 import { QuorumLeaseLimit } from './lease-limit.js';
 import { type Member, quorumOf } from './member.js';
-import { Presence } from './presence.js';
-import { SplitVotes } from './split-votes.js';
+import { causeOf } from './outcomes.js';
 
-/** The members, and all that is known of them. The operations of the store share it. */
+/** ms after a split vote during which one member is asked before the others. */
+const SPLIT_MEMORY = 500;
+const MOST_SPLIT = 1_000;
+
+/**
+ * The members, and all that is known of them. The operations of the store share it.
+ *
+ * A member is silent from a late answer until its next answer: its server may be frozen, or the network may drop packets. A
+ * member that is silent, or whose connection is lost, is absent. Safety does not depend on this: it only decides which
+ * answers a request waits for.
+ */
 export class Quorum {
   /** The number of members that are a majority. */
   readonly needed: number;
-  readonly presence: Presence;
   readonly charters: Charters;
   readonly leaseLimit: QuorumLeaseLimit;
-  readonly splitVotes = new SplitVotes();
   readonly holds = new Holds();
   /** One for each member. */
   readonly releasers: readonly Releaser[];
+  private readonly silent = new Set<number>();
+  private readonly splitUntil = new Map<string, number>();
 
   /** @param leaseTime of the module, ms */
   constructor(
@@ -24,9 +37,56 @@ export class Quorum {
     readonly leaseTime: number,
   ) {
     this.needed = quorumOf(members.length);
-    this.presence = new Presence(members);
     this.charters = new Charters(this);
     this.leaseLimit = new QuorumLeaseLimit(this);
     this.releasers = members.map(({ store }) => new Releaser(store));
+  }
+
+  isAbsent(index: number): boolean {
+    return this.silent.has(index) || this.members[index]?.isDown === true;
+  }
+
+  /** The members that are not absent, in the order of the configuration, which is the same in all processes. */
+  get present(): number[] {
+    return [...this.members.keys()].filter((index) => !this.isAbsent(index));
+  }
+
+  get hasMajority(): boolean {
+    return this.present.length >= this.needed;
+  }
+
+  late(index: number): void {
+    this.silent.add(index);
+  }
+
+  note(index: number, answer: Answer<unknown>): void {
+    const cause = 'value' in answer ? 'ReplyError' : causeOf(answer.error);
+    if (cause === 'ReplyError') this.silent.delete(index);
+    if (cause === 'CommandTimeout' || cause === 'NotConnected') this.late(index);
+  }
+
+  /** Releases a hold at a member, until the member has answered or the hold has ended. */
+  giveBack(
+    index: number,
+    request: ReleaseRequest,
+    leaseTime: number,
+    hold: Hold | undefined,
+    insist = hold?.isUnsureOf(index) === true,
+  ): void {
+    const until = Math.max(now() + leaseTime, hold?.until ?? 0);
+    void this.releasers[index]?.release(request, until, { insist });
+  }
+
+  /** Notes that several processes asked at the same time, each got some members, and none a majority. */
+  wasSplit(names: readonly string[]): void {
+    if (this.splitUntil.size > MOST_SPLIT) this.splitUntil.clear();
+    for (const name of names) this.splitUntil.set(name, monotonicTime() + SPLIT_MEMORY);
+  }
+
+  /** After a split vote, the member that all processes ask first: only the process that gets its grant asks the others. */
+  firstAsked(names: readonly string[]): number | undefined {
+    const isSplit = (name: string) => (this.splitUntil.get(name) ?? 0) > monotonicTime();
+    const isOne = this.splitUntil.size > 0 && this.hasMajority && names.some(isSplit);
+    return isOne ? this.present[0] : undefined;
   }
 }

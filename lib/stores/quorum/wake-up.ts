@@ -11,7 +11,7 @@ const REST = 250;
  * after a random time and more rarely for fewer. See "Waiting" in docs/design/redlock.md.
  */
 export class WakeUp {
-  /** The members that have sent a message of the same release. Nodes in several regions send theirs at different times. */
+  /** The members that have sent a message of the same release. */
   private readonly told = new Set<number>();
   private timer: NodeJS.Timeout | undefined;
   /** The earliest moment of the next wake-up by a minority. */
@@ -44,22 +44,21 @@ export class WakeUp {
   }
 
   private get isMajority(): boolean {
-    return [...this.told].filter((member) => this.votes(member)).length >= quorumOf(this.members);
+    return [...this.told].filter(this.votes).length >= quorumOf(this.members);
   }
 
   private readonly settle = (): void => {
     this.timer = undefined;
-    const time = monotonicTime();
-    const isMinority = !this.isMajority;
+    const rest = this.isMajority ? 0 : this.restsUntil - monotonicTime();
     // Until the rest ends, later messages may complete a majority with the earlier ones.
-    if (isMinority && time < this.restsUntil) {
-      this.timer = setTimer(this.settle, this.restsUntil - time);
+    if (rest > 0) {
+      this.timer = setTimer(this.settle, rest);
       return;
     }
+    const isMinority = !this.isMajority;
     this.told.clear();
-    if (isMinority) {
-      this.restsUntil = time + REST * (0.5 + random());
-      this.onWake();
-    }
+    if (!isMinority) return;
+    this.restsUntil = monotonicTime() + REST * (0.5 + random());
+    this.onWake();
   };
 }

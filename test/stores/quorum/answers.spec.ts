@@ -5,7 +5,7 @@ import type { Charters } from '../../../lib/stores/quorum/charters.js';
 import { askMajority, majorityFor, noMajority } from '../../../lib/stores/quorum/outcomes.js';
 import { Quorum } from '../../../lib/stores/quorum/quorum.js';
 import { quorumHealth } from '../../../lib/stores/quorum/quorum-health.js';
-import { quorumLabels, quorumWaits } from '../../../lib/stores/quorum/quorum-notes.js';
+import { QuorumLockStore } from '../../../lib/stores/quorum/quorum-lock-store.js';
 import { subscribeToReleases } from '../../../lib/stores/quorum/subscriptions.js';
 import type { HealthStatus, StoreHealth, Subscription } from '../../../lib/store/index.js';
 import { deferred } from '../../doubles/deferred.js';
@@ -62,9 +62,11 @@ describe('The answers of the members', () => {
     const reasonOf = async (...values: (string | LockKindMismatchError)[]) => {
       const quorum = quorumOfMembers(5);
       const ballot = new Ballot<string | LockKindMismatchError>(quorum);
-      values.forEach((value, index) => void ballot.enter(index, Promise.resolve(value)));
-      void ballot.enter(4, Promise.reject(unanswered()));
-      return await majorityFor(quorum, 'a', [ballot, 5], 'held');
+      for (const index of quorum.members.keys()) {
+        const { [index]: value } = values;
+        void ballot.enter(index, value === undefined ? Promise.reject(unanswered()) : Promise.resolve(value));
+      }
+      return await majorityFor(quorum, 'a', ballot, 'held');
     };
     expect(await reasonOf('deleted', 'held', 'deleted', 'deleted')).toBe('deleted');
     expect(await reasonOf('deleted', 'taken', 'deleted')).toBe('taken');
@@ -150,7 +152,7 @@ describe('The health of a quorum', () => {
 describe('The notes of a quorum', () => {
   it('give the label that any member knows, and none where no member knows it', async () => {
     const quorum = quorumOfMembers(3);
-    const labels = quorumLabels(quorum);
+    const { labels } = new QuorumLockStore(quorum.members, 4_000);
     await quorum.members[2]?.store.labels.keep('client', 'api-1', 60_000);
     expect(await labels.find('client')).toBe('api-1');
     expect(await labels.find('other')).toBeUndefined();
@@ -160,7 +162,7 @@ describe('The notes of a quorum', () => {
 
   it('give the waits that a majority knows, until they are forgotten', async () => {
     const quorum = quorumOfMembers(5);
-    const waits = quorumWaits(quorum);
+    const { waits } = new QuorumLockStore(quorum.members, 4_000);
     const keepAt = async (index: number, note: string) => {
       await quorum.members[index]?.store.waits.keep('client', note, 60_000);
     };

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { LockUnavailableError } from '../../../lib/index.js';
 import { gather, type Verdict } from '../../../lib/stores/quorum/ballot.js';
-import { Presence } from '../../../lib/stores/quorum/presence.js';
+import { Quorum } from '../../../lib/stores/quorum/quorum.js';
 import { deferred } from '../../doubles/deferred.js';
 import { type ScriptedMember, scriptedMembers } from './scripted-member.js';
 
@@ -9,12 +9,12 @@ const PATIENCE = 250;
 
 describe('The answers of the members', () => {
   let members: ScriptedMember[];
-  let presence: Presence;
+  let quorum: Quorum;
 
   beforeEach(() => {
     jest.useFakeTimers();
     members = scriptedMembers(3);
-    presence = new Presence(members);
+    quorum = new Quorum(members, 30_000);
   });
 
   afterEach(() => {
@@ -28,7 +28,7 @@ describe('The answers of the members', () => {
   const asking = (rule?: () => Verdict) => {
     const answers = members.map(() => deferred());
     const state = { isOver: false };
-    const gathered = gather({ members, presence }, (_, index) => answers[index]?.promise, rule);
+    const gathered = gather(quorum, (_, index) => answers[index]?.promise, rule);
     void gathered.then(() => (state.isOver = true));
     const answer = async (...indexes: number[]) => {
       for (const index of indexes) answers[index]?.resolve();
@@ -45,12 +45,12 @@ describe('The answers of the members', () => {
     expect(first.isOver()).toBe(false);
     await pass(10);
     expect(first.isOver()).toBe(true);
-    expect(presence.present()).toEqual([0, 1]);
+    expect(quorum.present).toEqual([0, 1]);
     const second = asking();
     expect(await second.answer(0, 1)).toBe(true);
     // A late answer is as good as any.
     await first.answer(2);
-    expect(presence.present()).toEqual([0, 1, 2]);
+    expect(quorum.present).toEqual([0, 1, 2]);
     expect(await asking().answer(0, 1)).toBe(false);
   });
 
@@ -71,18 +71,16 @@ describe('The answers of the members', () => {
     ['NotConnected', [0, 2]],
     ['TakenBack', [0, 1, 2]],
   ])('show after a %s which members are there', async (name, present) => {
-    await gather({ members, presence }, (_, index) =>
-      index === 1 ? Promise.reject(failed(name)) : Promise.resolve(),
-    );
-    expect(presence.present()).toEqual(present);
-    await gather({ members, presence }, () => Promise.reject(failed('ReplyError')));
-    expect(presence.present()).toEqual([0, 1, 2]);
+    await gather(quorum, (_, index) => (index === 1 ? Promise.reject(failed(name)) : Promise.resolve()));
+    expect(quorum.present).toEqual(present);
+    await gather(quorum, () => Promise.reject(failed('ReplyError')));
+    expect(quorum.present).toEqual([0, 1, 2]);
   });
 
   it('are not waited for from a member whose connection is lost', async () => {
     members[2]!.isDown = true;
     expect(await asking().answer(0, 1)).toBe(true);
     members[2]!.isDown = false;
-    expect(presence.present()).toEqual([0, 1, 2]);
+    expect(quorum.present).toEqual([0, 1, 2]);
   });
 });

@@ -2,9 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import { LockConfigError, LockUnavailableError } from '../../../lib/index.js';
 import type { NamesReply, StoredLock } from '../../../lib/store/lock-store.js';
-import { type Member, quorumOf } from '../../../lib/stores/quorum/member.js';
-import { Presence } from '../../../lib/stores/quorum/presence.js';
-import type { Quorum } from '../../../lib/stores/quorum/quorum.js';
+import type { Member } from '../../../lib/stores/quorum/member.js';
+import { Quorum } from '../../../lib/stores/quorum/quorum.js';
 import { quorumListing } from '../../../lib/stores/quorum/quorum-listing.js';
 
 /** Held since before the nodes tell their names. */
@@ -31,10 +30,7 @@ const member = (names: readonly (readonly string[])[], isAway = false) => ({
   },
 });
 
-const asQuorum = (members: readonly object[]) => {
-  const presence = new Presence(members as readonly Member[]);
-  return { members, presence, needed: quorumOf(members.length) } as unknown as Quorum;
-};
+const asQuorum = (members: readonly object[]) => new Quorum(members as readonly Member[], 30_000);
 
 const listingOf = (...members: readonly ReturnType<typeof member>[]) => quorumListing(asQuorum(members));
 

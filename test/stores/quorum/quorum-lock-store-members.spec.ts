@@ -58,6 +58,28 @@ describe('The members of a quorum', () => {
   });
 });
 
+describe('A member that is started again while a quorum is founded', () => {
+  it.each([
+    ['before it gets the claim', 0],
+    ['when it gets the claim', 2],
+  ])('lets the others have no vote at once: %s', async (_, index) => {
+    const founding = scriptedMembers(3);
+    const [claimed, again] = [founding[index]!, founding[2]!];
+    const charter = claimed.charter.bind(claimed);
+    let restarts = 0;
+    claimed.charter = (change) => {
+      if (change?.claim !== undefined && restarts++ === 0) again.restart();
+      return charter(change);
+    };
+    const founder = storeOn(founding, LEASE);
+    const { nodes } = await founder.health();
+    expect(nodes.map(({ quarantine = NaN }) => quarantine > 0)).toEqual([true, true, false]);
+    expect(restarts).toBe(1);
+    expect(again.chartered === undefined).toBe(index === 0);
+    await founder.close();
+  });
+});
+
 describe('A member of a quorum', () => {
   const silence = () => {
     last.store.inspect = () => new Promise(() => undefined);

@@ -205,9 +205,9 @@ describe('QuorumLockStore', () => {
     });
 
     it('asks one member first, and takes nothing of the others when that one refuses', async () => {
-      const reply = await store.acquire(request);
-      expect(reply).toMatchObject({ granted: false, holder: 'x', undecided: true });
-      expect(reply.granted ? Infinity : reply.retryAfter).toBeLessThanOrEqual(500);
+      // The messages of the others may have woken the caller already, so it asks this one again soon.
+      const undecided = { granted: false, holder: 'x', undecided: true, retryAfter: 50 };
+      expect(await store.acquire(request)).toMatchObject(undecided);
       expect(calls()).toEqual([1, 0, 0, 0, 0]);
     });
 
@@ -220,9 +220,8 @@ describe('QuorumLockStore', () => {
     it('asks all again after half a second: one member alone may know a hold that was left behind', async () => {
       await members[1]!.store.release({ name: 'a', owner: 'y' });
       await members[2]!.store.release({ name: 'a', owner: 'z' });
-      const reply = await store.acquire(request);
-      await sleep(reply.granted ? NaN : reply.retryAfter + 1);
-      expect(await store.acquire(request)).toMatchObject({ granted: true });
+      expect(await store.acquire(request)).toMatchObject({ granted: false, holder: 'x' });
+      await until(async () => (await store.acquire(request)).granted);
     });
 
     it('asks the next one when the first is silent, and waits for it only once', async () => {

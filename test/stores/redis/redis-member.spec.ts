@@ -49,6 +49,16 @@ describe('RedisMember', () => {
     expect(await claimed('r2', 1_000)).toEqual({ run: 'r2', allowed: 1_000 });
   });
 
+  it('keeps the longest hold of two raises at once, and takes that of the process that gives a vote', async () => {
+    const one = member((await environment.server()).url);
+    const allowed = async (change: Partial<Change>) =>
+      (await charterOf(one, { ...NUMBERS, ...change }))?.allowed;
+    expect(await allowed({ allowed: 3_000 })).toBe(3_000);
+    expect(await allowed({ allowed: 2_000 })).toBe(3_000);
+    expect(await allowed({ allowed: 2_500, quarantined: 'r' })).toBe(2_500);
+    expect(await allowed({ allowed: 2_000, run: 'r' })).toBe(2_000);
+  });
+
   it('counts for how long it has known a run, by its own clock, and forgets runs that no process names', async () => {
     const one = member((await environment.server()).url);
     const change = { ...NUMBERS, longest: 20 };

@@ -44,6 +44,8 @@ if id ~= '' and charter.id == id then
       local run = string.match(value, '^%S+ ')
       if string.sub(charter.claim, 1, #run) == run then value = charter.claim end
     end
+    -- A raise brings no run. Of two at once, the greater one stays.
+    if field == 'allowed' and ARGV[5] == field then value = math.max(value, charter.allowed or 0) .. '' end
     set(field, value)
   end
   -- Runs that got their vote long ago, or whose nodes have restarted again.

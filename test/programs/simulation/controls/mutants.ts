@@ -140,7 +140,7 @@ const further: readonly Mutant[] = [
     patches: [
       {
         file: 'stores/quorum/charters.js',
-        find: 'const service = numbersOf(remembered === undefined ? present : [...present, remembered]);',
+        find: 'const service = numbersOf(this.numbers === undefined ? present : [...present, this.numbers]);',
         replace: 'const service = undefined;',
       },
       {

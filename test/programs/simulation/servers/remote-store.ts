@@ -25,10 +25,10 @@ interface Channel {
 
 /** What the store of one process sends to a memory server, and hears from it, over a network. */
 export class RemoteStore implements LockStore {
-  readonly labels: LockStore['labels'];
-  readonly waits: LockStore['waits'];
+  readonly labels: NonNullable<LockStore['labels']>;
+  readonly waits: NonNullable<LockStore['waits']>;
   readonly periods: LockStore['periods'];
-  readonly listing: LockStore['listing'];
+  readonly listing: NonNullable<LockStore['listing']>;
   readonly queues: StoreQueues;
   private readonly commands: Connection;
   private readonly messages: Connection;
