@@ -7,7 +7,6 @@ import libsql from 'libsql';
 import ts from 'typescript';
 import { COMMANDS } from '../../lib/cli/commands.js';
 import { COMMAND_HELP, HELP } from '../../lib/cli/help.js';
-import { fit, widthOf } from '../../lib/cli/output/text.js';
 import { FencingTable } from '../../lib/fencing/index.js';
 import { call, PROGRAM, run } from './command-line.js';
 
@@ -83,28 +82,6 @@ describe('The command line', () => {
       ])
         expect(await call(args)).toEqual({ code: 0, stdout: `${text}\n`, stderr: '' });
     });
-  });
-});
-
-describe('The width of a text', () => {
-  it.each([
-    ['order:7', 7],
-    ['注文', 4],
-    ['𠮷野', 4],
-    ['\u{30edd}', 2],
-    ['\u{17000}\u{1b001}', 4],
-    ['한', 2],
-    ['한'.normalize('NFD'), 2],
-    ['e\u0301', 1],
-    ['\ufeffa\u2060b', 2],
-    ['🔒', 2],
-  ])('of %j is %i columns', (text, columns) => {
-    expect(widthOf(text)).toBe(columns);
-  });
-
-  it('that is cut leaves no half of a character', () => {
-    expect(fit('𠮷𠮷𠮷', 5)).toBe('𠮷𠮷…');
-    expect(fit('𠮷𠮷𠮷', 4)).toBe('𠮷…');
   });
 });
 

@@ -117,19 +117,6 @@ describe('hand-off', () => {
     expect(next.owner).not.toBe(lease.owner);
     expect(next.remainingTime()).toBeGreaterThan(300);
   });
-
-  it('goes to the second waiter when the first has left', async () => {
-    const locks = open();
-    const lease = await locks.acquire('a');
-    const controller = new AbortController();
-    const leaver = locks.acquire('a', { signal: controller.signal });
-    const stayer = locks.acquire('a');
-    await pass(5);
-    controller.abort();
-    await lease.release();
-    await expect(leaver).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
-    expect((await stayer).held).toBe(true);
-  });
 });
 
 describe('a waiter that leaves', () => {
@@ -225,40 +212,6 @@ describe('a caller that has just been granted the lock', () => {
 });
 
 describe('an answer that the store did not give in time', () => {
-  it('is asked for again by the same owner where it may stand in a queue, whose release is insisted on', async () => {
-    const locks = open();
-    let first = true;
-    store.afterAcquire = () => {
-      if (!first) return;
-      first = false;
-      throw new LockUnavailableError('a', { cause: new Error('lost reply') });
-    };
-    const lease = await locks.acquire('a', { leaseTime: 2_000 });
-    expect(store.released).toEqual([]);
-    expect(store.calls.acquire).toBe(2);
-    await lease.release();
-    await pass(400);
-    expect(store.released.length).toBeGreaterThan(1);
-    expect(new Set(store.released.map(({ owner }) => owner))).toEqual(new Set([lease.owner]));
-  });
-
-  it('is taken back under its own owner where there are no queues, and the next try has a fresh one', async () => {
-    store.hasQueues = false;
-    const locks = open();
-    const owners: string[] = [];
-    locks.events$.subscribe((event) => event.type === 'acquired' && owners.push(event.owner));
-    let first = true;
-    store.afterAcquire = () => {
-      if (!first) return;
-      first = false;
-      throw new LockUnavailableError('a', { cause: new Error('lost reply') });
-    };
-    const lease = await locks.acquire('a');
-    expect(store.released).toHaveLength(1);
-    expect(store.released[0]?.owner).not.toBe(lease.owner);
-    expect(lease.held).toBe(true);
-  });
-
   it('is asked for again until the wait time is over, then reported as what it was', async () => {
     const locks = open();
     store.beforeAcquire = () => {
@@ -269,15 +222,6 @@ describe('an answer that the store did not give in time', () => {
     expect(store.calls.acquire).toBeGreaterThan(2);
     expect(store.calls.release).toBe(0);
     await expect(locks.tryAcquire('a')).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE' });
-  });
-
-  it('is not asked for again when that cannot help', async () => {
-    const locks = open();
-    store.beforeAcquire = () => {
-      throw new LockUnavailableError('a', { effect: 'refused', permanent: true });
-    };
-    await expect(locks.acquire('a')).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE' });
-    expect(store.calls.acquire).toBe(1);
   });
 });
 

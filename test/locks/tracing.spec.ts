@@ -211,11 +211,4 @@ describe('the channel of holds', () => {
     await lease.release();
     expect(published).toEqual([]);
   });
-
-  it('runs its subscribers in no scope', async () => {
-    const scopes: (string | undefined)[] = [];
-    record(TRACING_CHANNELS.hold, scopes);
-    await locks.using('outer', () => locks.using('inner', () => 1));
-    expect(scopes).toEqual(Array(8).fill(undefined));
-  });
 });

@@ -347,23 +347,6 @@ describe('handOver refuses', () => {
     expect(aborted.aborted).toBe(true);
     expect(events.filter(({ type }) => type === 'lost')).toHaveLength(1);
   });
-
-  it('on a store that does not pass holds on', async () => {
-    const plain = new Proxy(store, {
-      get: (target, member) => {
-        const value: unknown = member === 'transfer' ? undefined : Reflect.get(target, member);
-        return typeof value === 'function' ? (value.bind(target) as unknown) : value;
-      },
-    });
-    const locks = service({ store: plain });
-    const lease = await locks.acquire('job');
-    const error = await failure(lease.handOver());
-    expect(isLockConfigError(error)).toBe(true);
-    expect((error as Error).message).toContain('store: has no leases that travel');
-    expect(lease.held).toBe(true);
-    const ticket = await (await a.acquire('other')).handOver();
-    expect(isLockConfigError(await failure(locks.resume(ticket)))).toBe(true);
-  });
 });
 
 describe('a transfer without an answer', () => {

@@ -334,38 +334,6 @@ describe('@OnlyLeader', () => {
     await closing;
   });
 
-  it('may resign in a call, which does not wait for its own end', async () => {
-    @Injectable()
-    class Jobs {
-      constructor(private readonly locks: LockService) {}
-      @OnlyLeader('jobs', { leaseTime: 3_000 })
-      async run(): Promise<void> {
-        await this.locks.getElection('jobs').resign();
-      }
-    }
-    const app = await boot([Jobs]);
-    await until(() => app.get(LockService).getElection('jobs').isLeader());
-    const begun = performance.now();
-    await app.get(Jobs).run();
-    expect(performance.now() - begun).toBeLessThan(1_500);
-  });
-
-  it('has a lease time of its own, also in an object that Nest makes after the boot', async () => {
-    @Injectable()
-    class Late {
-      @OnlyLeader('late', { leaseTime: 5_000 })
-      async run(): Promise<string | undefined> {
-        return Promise.resolve('led');
-      }
-    }
-    const app = await boot([]);
-    const late = await app.get(ModuleRef).create(Late);
-    await until(() => app.get(LockService).getElection('late').isLeader());
-    expect(await late.run()).toBe('led');
-    const [holder] = (await app.get(LockService).inspect('late'))?.holders ?? [];
-    expect(holder?.remainingTime).toBeLessThanOrEqual(5_000);
-  });
-
   it('passes errors on, refuses objects that Nest has not made, and passes through in unit tests', async () => {
     @Injectable()
     class Jobs {

@@ -19,7 +19,7 @@ import { APP_INTERCEPTOR } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
 import { PassThrough } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { finalize, interval, NEVER, Observable, timeout } from 'rxjs';
+import { timeout } from 'rxjs';
 import { assertLocked, currentLease, LockInterceptor, LockModule, LockService } from '../../lib/index.js';
 import { deferred } from '../doubles/deferred.js';
 import { Entries } from '../doubles/entries.js';
@@ -343,17 +343,6 @@ describe('A handler whose answer is not waited for any more', () => {
       stream.on('close', () => left.push('file'));
       return entries.visit(stream, 'file', 150);
     }
-
-    @Get('observable')
-    observable(): Observable<never> {
-      return NEVER.pipe(finalize(() => left.push('observable')));
-    }
-
-    @Get('promised')
-    async promised() {
-      await entries.visit('', 'promised', 70);
-      return interval(20).pipe(finalize(() => left.push('promised')));
-    }
   }
 
   beforeEach(() => {
@@ -368,15 +357,5 @@ describe('A handler whose answer is not waited for any more', () => {
     await until(() => locks.leases().length === 0);
     expect(entries.most).toBe(1);
     expect([...new Set(left)]).toEqual(path === 'file' ? ['file'] : []);
-  });
-
-  it('gives its lock up at once where it is declared to give an Observable, else with its next value', async () => {
-    const request = await serve(Slow);
-    const locks = app!.get(LockService);
-    for (const name of ['observable', 'promised']) {
-      expect((await request(`/slow/${name}`)).status).toBe(500);
-      await until(() => locks.leases().length === 0);
-      expect(left.splice(0)).toEqual([name]);
-    }
   });
 });

@@ -61,16 +61,10 @@ describe('a key template', () => {
     ['$id', '$id'],
     ['order:{{id}}', '{{'],
     ['#{#id}', '#{'],
-    ['#id', '#id'],
     ['order:#order.id', '#order'],
-    ['$<args[0]>:#p0', '#p0'],
     ['order:<args[0]>', '<args'],
     ['order:{args[0]}', '{args'],
-    ['{this.id}', '{this'],
-    ['$<args[0]>:${method}', '${'],
     ['order:<req.params.id>', '<req'],
-    ['order:{req.params.id}', '{req'],
-    ['order:{ args[0] }', 'args['],
     ['order:$(args[0].id)', 'args['],
     ['order:args[0].id', 'args['],
     ['order:[req.params.id]', 'req.params'],
@@ -83,27 +77,12 @@ describe('a key template', () => {
     expect(keysOf(() => template, ['1'])).toEqual([template]);
   });
 
-  it.each([
-    'order:{7}',
-    'a < b',
-    'a{classy}',
-    '{methods}',
-    'ticket#5',
-    'Orders#pay',
-    'order:{id}',
-    'order:%s',
-    'order:$1',
-    'order::id',
-    'myargs[0]',
-    'req.id',
-    '5$',
-    '$',
-    '#',
-    '{',
-    'a$ b',
-  ])('takes %s as it is', (name) => {
-    expect(keysOf(name)).toEqual([name]);
-  });
+  it.each(['a < b', 'a{classy}', 'ticket#5', 'order:%s', 'order::id', 'req.id', '5$', '$', '#', '{', 'a$ b'])(
+    'takes %s as it is',
+    (name) => {
+      expect(keysOf(name)).toEqual([name]);
+    },
+  );
 
   it('reads what an accessor of a class computes, also of a class above', () => {
     class Entity {
@@ -264,16 +243,9 @@ describe('a key function', () => {
     ['a', ''],
     'order:undefined',
     'null',
-    'a/NaN/b',
     'x:[object Object]',
-    'order_undefined',
     'order-undefined',
-    'undefined-7',
     'undefined-orders',
-    'NaN_orders',
-    'undefined_undefined',
-    'order null',
-    'order#NaN@1',
     'x[object Map]',
   ])('must not give %j', (result) => {
     expect(() => keysOf(() => result as string)).toThrow(expect.objectContaining({ code: 'LOCK_KEY' }));

@@ -1,6 +1,5 @@
-import { beforeAll, describe, expect, it } from '@jest/globals';
-import type { HoldRecord, Worker } from '../support/worker.js';
-import { TestEnvironment } from '../support/test-environment.js';
+import { describe, expect, it } from '@jest/globals';
+import type { HoldRecord } from '../support/worker.js';
 import { longestGap, overlaps, tokensGrow } from './history.js';
 
 const hold = (invoked: number, granted: number, released: number): HoldRecord => ({
@@ -35,24 +34,5 @@ describe('the judge of histories', () => {
     expect(longestGap([hold(0, 3, 10), hold(100, 105, 110)])).toBe(5);
     // Two waited from the start, and the one who was served had only just come.
     expect(longestGap([hold(0, 0, 10), hold(99, 100, 110), hold(0, 111, 120)])).toBe(90);
-  });
-
-  describe('on real processes', () => {
-    const environment = TestEnvironment.ofAll();
-    let workers: Worker[];
-
-    beforeAll(async () => {
-      const { url } = await environment.server();
-      workers = await environment.workers(2, { url });
-    });
-
-    it('finds the overlaps when holders work longer than their leases last', async () => {
-      const options = { leaseTime: 100, waitTime: Infinity };
-      const records = await Promise.all(
-        workers.map((worker) => worker.call<HoldRecord[]>('race', 'too-short', 3, options, 500)),
-      );
-      expect(overlaps(records.flat())).not.toEqual([]);
-      expect(records.flat().every(({ lost }) => lost)).toBe(true);
-    });
   });
 });

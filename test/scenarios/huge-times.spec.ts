@@ -10,7 +10,6 @@ import {
   OncePer,
   OnLeader,
 } from '../../lib/index.js';
-import { call } from '../cli/command-line.js';
 import { FAIR, type Kind, lockOf, PLAIN, READ, semaphore, WRITE } from '../queue/kinds.js';
 import type { RedisServer } from '../support/redis-server.js';
 import { TestEnvironment } from '../support/test-environment.js';
@@ -212,24 +211,4 @@ describe.each(REFUSED)('A time of %s is refused', (_, time, message) => {
       message: expect.stringMatching(message),
     });
   });
-});
-
-it.each([
-  ['ls', '--timeout', '366d'],
-  ['watch', '--interval', '31536000001'],
-  ['run', 'a', '--wait', '366d', '--', 'true'],
-  ['run', 'a', '--lease', '9000d', '--', 'true'],
-])('A time of more than a year is refused on the command line: %s %s %s', async (...args) => {
-  const { code, stderr } = await call([args[0], '--url', 'redis://a', ...args.slice(1)]);
-  expect(code).toBe(64);
-  expect(stderr).toContain('to 31536000000 (one year)');
-});
-
-it('A ticket of more than a year is refused', async () => {
-  const locks = new LockService({ store: 'memory' });
-  const lease = await locks.acquire('a');
-  const ticket = JSON.parse(Buffer.from(await lease.handOver(), 'base64url').toString()) as object;
-  const longer = Buffer.from(JSON.stringify({ ...ticket, leaseTime: YEAR + 1 })).toString('base64url');
-  await expect(locks.resume(longer)).rejects.toMatchObject({ code: 'LOCK_CONFIG', option: 'ticket' });
-  await locks.close();
 });

@@ -143,37 +143,6 @@ const title = hasChromium ? 'the board in Chromium' : 'the board in Chromium (sk
     expect(problems).toEqual([]);
   });
 
-  it.concurrent('asks for the lock that is open while its tab is shown only', async () => {
-    const { url, locks } = await start();
-    await locks.acquire('order:7');
-    const { page, problems } = await open({ url });
-    await live(page);
-    let asked = 0;
-    page.on('request', (request) => {
-      if (new URL(request.url()).pathname.endsWith('/lock')) asked++;
-    });
-    await page.clock.install();
-    const isHidden = (hidden: boolean) =>
-      page.evaluate(
-        `Object.defineProperty(document, 'hidden', { value: ${String(hidden)}, configurable: true });
-         document.dispatchEvent(new Event('visibilitychange'))`,
-      );
-    await openLock(page, 'order:7');
-    await page.locator('.holders li').waitFor();
-    await page.clock.runFor(3_000);
-    await until(() => asked >= 2);
-    await isHidden(true);
-    await page.waitForLoadState('networkidle').catch(() => undefined);
-    asked = 0;
-    await page.clock.runFor(25_000);
-    expect(asked).toBe(0);
-    await isHidden(false);
-    await until(() => asked > 0);
-    await page.clock.runFor(3_000);
-    await until(() => asked >= 2);
-    expect(problems).toEqual([]);
-  });
-
   it.concurrent('says why an action has failed, and acts once it gets through', async () => {
     const { url, locks } = await start({ readOnly: false, guards: [LETS_IN] });
     const lease = await locks.acquire('order:7');
@@ -326,34 +295,6 @@ const title = hasChromium ? 'the board in Chromium' : 'the board in Chromium (sk
     expect(problems).toEqual([]);
     await locks.forceRelease('report');
     await (await waiting).release();
-  });
-
-  it.concurrent('makes the rows in sight only, and reaches all 2,000 by keys and by scrolling', async () => {
-    const { url, other } = await start({ limit: 3_000 }, await environment.server());
-    const names = Array.from({ length: 2_000 }, (_, n) => `cart:${String(n).padStart(4, '0')}`);
-    await Promise.all(names.map((name) => other.acquire(name, { leaseTime: '10m' })));
-    const { page, problems } = await open({ url: `${url}?open=cart:*&sort=name`, width: 2_560 });
-    await live(page);
-    await page.getByText('2,000 locks', { exact: true }).first().waitFor();
-    const focused = () => page.evaluate<string>('document.activeElement?.textContent');
-    await page.keyboard.press('End');
-    expect(await focused()).toBe('cart:1999');
-    await row(page, 'cart:0000').waitFor({ state: 'detached' });
-    expect(await page.locator('.entry').count()).toBeLessThan(100);
-    // Search and column heads have stayed.
-    expect(await page.getByRole('searchbox').evaluate(isInView)).toBe(true);
-    expect(await page.getByRole('columnheader', { name: 'Held by' }).evaluate(isInView)).toBe(true);
-    await page.keyboard.press('Home');
-    expect(await focused()).toBe('cart:*');
-    await page.evaluate('scrollTo(0, document.documentElement.scrollHeight / 2)');
-    await row(page, 'cart:1000').waitFor();
-    // The changes have a column of their own.
-    const [rows, changes] = [
-      await page.locator('#locks').boundingBox(),
-      await page.locator('#changes').boundingBox(),
-    ];
-    expect(changes!.x).toBeGreaterThan(rows!.x + rows!.width + 300);
-    expect(problems).toEqual([]);
   });
 
   it.concurrent.each([
@@ -531,9 +472,3 @@ function denyStorage(): void {
     },
   });
 }
-
-/** In the page. */
-const isInView = (element: { getBoundingClientRect(): { top: number; bottom: number } }): boolean => {
-  const { top, bottom } = element.getBoundingClientRect();
-  return top >= 0 && bottom <= (globalThis as unknown as { innerHeight: number }).innerHeight;
-};

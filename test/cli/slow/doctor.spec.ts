@@ -90,26 +90,6 @@ describe('doctor', () => {
     ]);
   });
 
-  it('warns of a direct connection to a server that sentinels watch', async () => {
-    const watched = await environment.server({ args: ['--appendonly', 'yes'] });
-    const sentinel = watched.client().duplicate();
-    environment.add(() => {
-      sentinel.disconnect();
-    });
-    await sentinel.subscribe('__sentinel__:hello');
-    const found = await report('--url', watched.url);
-    expect([found.code, troubles(found)]).toEqual([
-      1,
-      [
-        expect.objectContaining({
-          code: 'direct-connection',
-          message: expect.stringMatching(/is watched by 1 sentinel, and this connection asks none/),
-          cure: 'Connect with { name, sentinels: [{ host, port }] }',
-        }),
-      ],
-    ]);
-  });
-
   it('finds errors with exit code 2: a server that takes no locks, a node that is away', async () => {
     const [replica, one, two, three] = await Promise.all([
       environment.server({ args: ['--replicaof', '127.0.0.1', String(server.port)] }),

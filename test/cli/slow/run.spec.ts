@@ -44,25 +44,6 @@ describe('run', () => {
     for (const name of ['plain', 'fair', 'killed', 'missing', 'forbidden']) await free(name);
   });
 
-  it('takes a name that begins like an option between two --', async () => {
-    const script = 'echo "$LOCK_NAME $*"';
-    const args = ['run', '--url', server.url, '--', '--name', '--', 'sh', '-c', script, 'sh', '--', '-a'];
-    expect(await start(args).ended).toMatchObject({ code: 0, stdout: '--name -- -a\n', stderr: '' });
-  });
-
-  it.each([[['--prefix', '']], [['--prefix=']]])(
-    'shares the locks of an empty keyPrefix: %j',
-    async (prefix) => {
-      const bare = environment.service({ connection: server.url, keyPrefix: '' });
-      await bare.using('bare', async () => {
-        expect(await runs('bare', [...prefix, '--wait', '0'], 'true').ended).toMatchObject({ code: 75 });
-        expect(
-          (await call(['ls', 'bare', ...prefix, '--url', server.url, '--timeout', '60s'])).stdout,
-        ).toMatch(/^bare +lock/m);
-      });
-    },
-  );
-
   it('waits for the lock for --wait, and is busy after that: 75', async () => {
     const script = `trap 'echo end; exit 0' USR1; echo begin; while :; do sleep 0.05; done`;
     const holder = shell('turns', script);

@@ -105,16 +105,6 @@ const why = hasPython ? '' : ' (skipped: it needs python3)';
     }
   });
 
-  it('watch fits a narrow and low terminal', async () => {
-    for (const name of ['a', 'b', 'c']) await locks.acquire(`narrow:${name}`);
-    const env = { ON_TERMINAL_SIZE: '5x7' };
-    const { output } = await onTerminal('q', '…', ['watch', 'narrow:'], env);
-    const page = output.split('\u001b[H')[1] ?? '';
-    const lines = page.replaceAll(/\u001b\[[\d;?]*[a-zA-Z]/g, '').split(/\r+\n/);
-    expect(lines.length).toBe(5);
-    expect(lines.filter((line) => line.length > 7)).toEqual([]);
-  });
-
   it('release --force asks before', async () => {
     await locks.acquire('mine');
     const args = ['release', 'mine', '--force'];

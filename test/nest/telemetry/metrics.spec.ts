@@ -83,23 +83,6 @@ describe('the metrics of locks', () => {
     );
   });
 
-  it('go up and down with the calls that wait and the locks that are held', async () => {
-    const locks = (await boot()).get(LockService);
-    const lease = await locks.acquire('a');
-    const waiting = locks.acquire('a');
-    const aborted = locks.acquire('a', { signal: AbortSignal.abort() }).catch(() => undefined);
-    await aborted;
-    const series = 'lock.kind=lock lock.label=lock';
-    expect([...(await sdk.metric('lock.waiting'))]).toEqual([[series, 1]]);
-    expect([...(await sdk.metric('lock.held'))]).toEqual([[series, 1]]);
-    await lease.release();
-    await locks.forceRelease('a');
-    await (await waiting).release();
-    await lease.release();
-    expect([...(await sdk.metric('lock.waiting'))]).toEqual([[series, 0]]);
-    expect([...(await sdk.metric('lock.held'))]).toEqual([[series, 0]]);
-  });
-
   it('tell losses by their reason, and fixed leases from renewed ones', async () => {
     const locks = (await boot()).get(LockService);
     const fixed = await locks.acquire('a', { leaseTime: 20 });

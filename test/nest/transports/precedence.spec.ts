@@ -12,7 +12,6 @@ import {
   Module,
   type ModuleMetadata,
   type NestHybridApplicationOptions,
-  Res,
   type Type,
   UseFilters,
 } from '@nestjs/common';
@@ -162,23 +161,6 @@ describe('HTTP', () => {
     expect(response.headers.get('retry-after')).toBe('30');
   });
 
-  it.each([new LockExceptionFilter(), LockExceptionFilter])(
-    'ends an answer that has begun (%#)',
-    async (filter) => {
-      @Controller()
-      @UseFilters(filter)
-      class Streams {
-        @Get()
-        begin(@Res() response: { write(text: string): void }): never {
-          response.write('begun');
-          throw new LockTimeoutError('order:4711', 0);
-        }
-      }
-      const app = await serve({ controllers: [Streams] });
-      expect(await fetch(await app.getUrl()).then((response) => response.text())).toBe('begun');
-    },
-  );
-
   it('throws the error on for a transport that it does not know', () => {
     const host = new ExecutionContextHost([{}, {}, () => undefined]);
     host.setType('telegram');
@@ -270,8 +252,6 @@ describe('a gateway', () => {
     }
   }
 
-  const ANSWER = { event: 'exception', data: { status: 'error', code: 'LOCK_TIMEOUT' } };
-
   it.each(own)('leaves the answer to a filter of its own that catches %s', async (_, Filter) => {
     @UseFilters(Filter)
     class FilteredPayments extends Payments {}
@@ -288,15 +268,5 @@ describe('a gateway', () => {
       }
     }
     expect(await ask(FilteredMethod)).toEqual(OWN);
-  });
-
-  it('may belong to several applications, and inherit from another', async () => {
-    expect(await ask(Payments)).toMatchObject(ANSWER);
-    expect(await ask(Payments)).toMatchObject(ANSWER);
-    class MorePayments extends Payments {}
-    WebSocketGateway()(MorePayments);
-    expect(await ask(MorePayments)).toMatchObject(ANSWER);
-    const filters = Reflect.getMetadata('__exceptionFilters__', MorePayments) as unknown[];
-    expect(filters).toHaveLength(1);
   });
 });

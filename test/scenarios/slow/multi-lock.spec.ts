@@ -148,44 +148,6 @@ describe('Several locks at once', () => {
       expect(records).toHaveLength(40);
       expect(overlaps(records)).toEqual([]);
     }));
-
-  it('50 names cost one command, and one when they are given back', () =>
-    inWorld(6, async ({ process, server }) => {
-      const { locks } = process(OPTIONS);
-      const names = Array.from({ length: 50 }, (_, n) => `n${String(n)}`);
-      await (await locks.acquire(names)).release(); // teaches the scripts
-      const before = server.commands;
-      const lease = await locks.acquire(names);
-      const between = server.commands;
-      await lease.release();
-      expect([between - before, server.commands - between]).toEqual([1, 1]);
-    }));
-
-  it('keep no free name from others while they wait, however often they are refused', () =>
-    inWorld(7, async (stage) => {
-      const [waiter, other, ...holders] = services(stage, 6);
-      const { now, pass } = stage;
-      let stopped = false as boolean;
-      // Hardly ever free all at once.
-      const hot = ['a', 'x', 'y', 'z'];
-      const loops = hot.flatMap((name, n) =>
-        [1, 2].map(async () => {
-          while (!stopped) await holders[n]!.using(name, () => pass(5));
-        }),
-      );
-      const waiting = (async () => {
-        while (!stopped) await waiter!.using([...hot, 'b'], () => pass(1));
-      })();
-      await pass(500);
-      for (let n = 0; n < 20; n++) {
-        const asked = now();
-        await (await other!.acquire(['b', 'd'], { waitTime: 5_000 })).release();
-        // A name that was in the way a moment ago may be kept for 250 ms.
-        expect(now() - asked).toBeLessThan(1_000);
-      }
-      stopped = true;
-      await Promise.all([...loops, waiting]);
-    }));
 });
 
 describe('Several locks that are never free at the same time', () => {
