@@ -18,7 +18,6 @@
  * 12  A subscription pool that runs dry, or a leaked permit, silences channels for the life of the process.
  * 80  A waiter whose grant could not be confirmed (too few replicas) stays the holder in the store between its tries.
  */
-import { QUEUE_CHANNEL } from '../support/keys.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { type LockService, LockUnavailableError } from '../../lib/index.js';
@@ -134,62 +133,12 @@ describe('a waiter', () => {
     await Promise.all(leases.map((lease) => lease.release()));
     expect(await waiting).toHaveLength(names.length);
   });
-
-  it('listens again after subscriptions that failed, one by one (pitfall 12)', async () => {
-    const proxy = await stage.proxy();
-    const [holder, waiters] = [stage.service(), stage.service({ connection: proxy.url })];
-    const names = Array.from({ length: 50 }, (_, n) => `a${String(n)}`);
-    const leases = await Promise.all(names.map((name) => holder.acquire(name)));
-    const waiting = Promise.all(names.map((name) => waiters.acquire(name, { waitTime: Infinity })));
-    const { id } = (waiters as unknown as { client: { id: string } }).client;
-    const listening = async () => Number((await stage.redis.pubsub('NUMSUB', `${QUEUE_CHANNEL}${id}`))[1]);
-    const subscribed = async () => {
-      await until(async () => (await listening()) === 1);
-      for (const name of names) await until(async () => (await stage.waiting(name)) === 1);
-    };
-    const ids = async (): Promise<readonly string[]> =>
-      String(await stage.redis.call('CLIENT', 'LIST', 'TYPE', 'PUBSUB')).match(/\bid=\d+ /g) ?? [];
-    const cut = async () => {
-      const before = await ids();
-      proxy.cut();
-      // It may be back before it is looked at, or have been given up before.
-      const isGone = async () => {
-        const present = await ids();
-        return !before.every((id) => present.includes(id));
-      };
-      for (let looks = 0; looks < 200 && !(await isGone()); looks++) await sleep(5);
-    };
-    await subscribed();
-    proxy.replyDelay(100);
-    for (let round = 0; round < 3; round++) {
-      // Each time but the first, what is lost are the confirmations of the subscriptions.
-      await cut();
-      await subscribed();
-    }
-    proxy.replyDelay(0);
-    await cut();
-    await subscribed();
-    await Promise.all(leases.map((lease) => lease.release()));
-    expect(await waiting).toHaveLength(names.length);
-  });
 });
 
 describe('a reply that was lost', () => {
   it('to an acquisition leaves no lock behind that no caller knows of (pitfall 5)', async () => {
     const proxy = await stage.proxy();
     const locks = stage.service({ connection: proxy.url });
-    await locks.health();
-    proxy.cutAfterReplyBytes(0);
-    const lease = await locks.acquire('a');
-    expect(await stage.redis.hkeys('lock:a')).toEqual([lease.owner]);
-    await lease.release();
-    expect(await stage.ttl('a')).toBe(-2);
-  });
-
-  it('is no refusal when the client sends the acquisition once more (pitfall 5)', async () => {
-    const proxy = await stage.proxy();
-    // With its defaults, ioredis sends again what was in flight when the connection broke.
-    const locks = stage.service({ connection: stage.client(proxy.url) });
     await locks.health();
     proxy.cutAfterReplyBytes(0);
     const lease = await locks.acquire('a');
@@ -376,25 +325,6 @@ describe("the caller's signal", () => {
       await pass(1_000);
       await until(() => server.keys.length === 0);
     }));
-
-  it('takes back a request that the network delivers after a reconnection (pitfall 10)', async () => {
-    const proxy = await stage.proxy();
-    // As ours: what was in flight when the connection broke is not sent again.
-    const client = stage.client(proxy.url, { maxRetriesPerRequest: 0 });
-    const locks = stage.service({ connection: client });
-    await locks.health();
-    proxy.requestDelay(1_000);
-    const controller = new AbortController();
-    const waiting = locks.acquire('a', { signal: controller.signal });
-    await until(() => proxy.underway('requests') === 1);
-    // The last words of the old connection are still on their way when the new one stands.
-    proxy.requestDelay(0);
-    client.disconnect(true);
-    controller.abort();
-    await expect(waiting).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
-    await until(() => proxy.underway('requests') === 0);
-    expect((await stage.service().acquire('a', { waitTime: 20_000 })).held).toBe(true);
-  });
 
   it('does not keep a lock from being released that was taken with it (pitfall 10)', async () => {
     const controller = new AbortController();

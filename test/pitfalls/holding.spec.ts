@@ -16,7 +16,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Lease, Lock, LockLostError, LockService, LockStore } from '../../lib/index.js';
 import { createStore } from '../support/store.js';
-import * as scripts from '../support/scripts.js';
 import { loadScripts } from '../world/holds.js';
 import { inWorld } from '../world/index.js';
 import { Stage, until } from './stage.js';
@@ -82,19 +81,6 @@ describe('the watchdog', () => {
       expect(await holder.locks.inspect('a')).toBeNull();
     }));
 
-  it('forgets a lock that was taken again in the moment of its loss, once that is released (pitfall 14)', () =>
-    inWorld(2, async ({ process, server, pass }) => {
-      const holder = process({ leaseTime: 300 });
-      await holder.locks.acquire('a');
-      // The process is busy until after the end of the lease, and this call comes before any timer.
-      holder.stall(400);
-      const again = await holder.locks.acquire('a');
-      await again.release();
-      await pass(500);
-      expect(server.keys).toEqual([]);
-      expect((await holder.locks.health()).renewalHeadroom).toBeUndefined();
-    }));
-
   it('keeps the lock taken for minHoldTime where the application shuts down during the job', async () => {
     const locks = stage.service();
     const lease = await locks.acquire('a', { minHoldTime: '1h' });
@@ -106,22 +92,6 @@ describe('the watchdog', () => {
     for (const name of ['a', 'b']) expect(await stage.ttl(name)).toBeGreaterThan(3_000_000);
     expect(await stage.ttl('c')).toBe(-2);
   });
-
-  it('renews nothing behind a release that leaves the lock taken for a while (pitfall 14)', () =>
-    inWorld(3, async ({ process, server, pass, until }) => {
-      const holder = process({ leaseTime: 3_000 });
-      await holder.locks.using('a', { minHoldTime: 1_500 }, async () => {
-        // What a server knows after a restart, when somebody has released a lock but nobody has renewed one.
-        server.forgetScripts();
-        await process().redis().script('LOAD', scripts.release.source);
-        holder.slow('back', 200);
-        const before = server.commands;
-        // Its answer, that the script is unknown, comes after the end of this callback.
-        await until(() => server.commands > before);
-      });
-      await pass(1_000);
-      expect(server.keys).not.toContain('lock:a');
-    }));
 
   it('sends a handful of renewals for a lease however short it is (pitfall 16)', () =>
     inWorld(3, async ({ process, server, pass }) => {
@@ -231,29 +201,6 @@ describe('a holder', () => {
       }),
   );
 
-  it.each([
-    ['renewed', {}],
-    ['fixed', { leaseTime: 60_000 }],
-  ])('of a %s lease that is gone keeps no caller of its process out (pitfall 49)', async (_, options) => {
-    const [locks, other] = [stage.service(), stage.service()];
-    const believed = await locks.acquire('a', options);
-    await stage.redis.del('lock:a');
-    const lease = await locks.tryAcquire('a');
-    expect(lease?.held).toBe(true);
-    expect(believed.held).toBe(false);
-    await lease?.release();
-
-    await locks.acquire('b', options);
-    await stage.redis.flushall();
-    expect((await locks.acquire('b', { waitTime: 8_000 })).held).toBe(true);
-
-    await locks.acquire('c', options);
-    const waiting = locks.acquire('c', { waitTime: 50_000 });
-    await until(async () => (await locks.inspect('c'))?.waiters.local === 1);
-    await other.forceRelease('c');
-    expect((await waiting).held).toBe(true);
-  });
-
   it('survives the death of its store, and so does its process (pitfall 18)', async () => {
     const server = await stage.secondServer();
     const worker = await stage.worker({ leaseTime: 3_000 }, server.url);
@@ -293,17 +240,6 @@ describe('a lease', () => {
       expect(await timeOf(outer)).toEqual({ promised: 2, stored: 4 });
     });
   });
-
-  it('that was extended is not cut by a shorter extension, nor by the watchdog (pitfall 19)', () =>
-    inWorld(8, async ({ process, pass }) => {
-      const { locks } = process({ leaseTime: 900 });
-      const lease = await locks.acquire('a');
-      await lease.extend(20_000);
-      await lease.extend(1_000);
-      await pass(2_000);
-      expect((await locks.inspect('a'))?.remainingTime).toBeGreaterThan(17_500);
-      expect(lease.remainingTime()).toBeGreaterThan(17_500);
-    }));
 
   it('with a time of its own says nothing about the next one of the same lock (pitfall 20)', () =>
     inWorld(8, async ({ process, pass, until }) => {

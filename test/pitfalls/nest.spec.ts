@@ -154,16 +154,6 @@ describe('a signal that outlives the calls (pitfall 67)', () => {
     await module.close();
   });
 
-  it('keeps nothing of streams under the lease of an enclosing lock', async () => {
-    const { streams, module } = await streaming({ onLost: 'throw' });
-    const locks = module.get(LockService);
-    await locks.using(['stream', 'other'], async ({ signal }) => {
-      await Promise.all(Array.from({ length: 12 }, () => lastValueFrom(streams.stream())));
-      expect(hangingFrom(signal)).toBe(0);
-    });
-    await module.close();
-  });
-
   it.each<[string, (locks: LockService) => Lock]>([
     ['plain', (locks) => locks.getLock('a')],
     ['fair', (locks) => locks.getFairLock('a')],
@@ -196,20 +186,5 @@ describe('a signal that outlives the calls (pitfall 67)', () => {
       ).toEqual([1, 2].map(() => expect.objectContaining({ code: 'LOCK_ABORTED' })));
     });
     expect(hangingFrom(signal)).toBe(0);
-  });
-
-  it('keeps nothing of nested multi-locks whose signal was asked for', async () => {
-    const locks = stage.service();
-    await locks.using('outer', async (outer) => {
-      for (let n = 0; n < 12; n++) {
-        await locks.using(['outer', 'inner'], ({ signal }) => signal.aborted);
-      }
-      expect(hangingFrom(outer.signal)).toBe(0);
-      const lost = await locks.using(['outer', 'inner'], async ({ signal }) => {
-        await locks.forceRelease('inner');
-        return signal.aborted;
-      });
-      expect(lost).toBe(true);
-    });
   });
 });

@@ -16,7 +16,6 @@ import * as scripts from '../support/scripts.js';
 import { loadScripts } from '../world/holds.js';
 import { inWorld } from '../world/index.js';
 import { Stage, until } from './stage.js';
-import { lockKeys } from '../support/keys.js';
 
 const stage = Stage.set();
 
@@ -57,18 +56,6 @@ describe('the release of a lease', () => {
     await released;
     expect(await stage.redis.hkeys('lock:a')).toEqual([owner]);
     await worker.stop();
-  });
-
-  it('that did not arrive is sent again for the same owner, so the lock is soon free (pitfall 24)', async () => {
-    const proxy = await stage.proxy();
-    const locks = stage.service({ connection: proxy.url });
-    const lease = await locks.acquire('a');
-    proxy.requestDelay(100);
-    const released = lease.release();
-    proxy.cut();
-    proxy.requestDelay(0);
-    await released;
-    expect((await stage.service().acquire('a')).held).toBe(true);
   });
 
   it('that is sent again after its reply was lost takes nothing from the next holder (pitfall 24)', async () => {
@@ -161,14 +148,6 @@ describe('shutdown', () => {
       await closed;
     }));
 
-  it('releases what is left before it closes the connection (pitfall 25)', async () => {
-    const locks = stage.service();
-    await Promise.all(Array.from({ length: 50 }, (_, n) => locks.acquire(`a${String(n)}`)));
-    expect(await lockKeys(stage.redis)).toHaveLength(50);
-    await locks.onApplicationShutdown();
-    expect(await lockKeys(stage.redis)).toEqual([]);
-  });
-
   it.each(['known', 'unknown'])(
     'takes back an acquisition that is in flight, while the script of the release is %s to the server (pitfall 25)',
     (release) =>
@@ -224,15 +203,6 @@ describe('scripts that the server has forgotten', () => {
       server.forgetScripts();
       expect(await locks.forceRelease('a')).toBe(true);
     }));
-
-  it('are sent again after a restart of the server (pitfall 42)', async () => {
-    const locks = stage.service();
-    await (await locks.acquire('a')).release();
-    await stage.server.restart();
-    await (await locks.acquire('a')).release();
-    expect(await stage.ttl('a')).toBe(-2);
-    expect((await locks.acquire('a')).held).toBe(true);
-  });
 });
 
 describe.each([

@@ -188,27 +188,6 @@ describe('What is in the store', () => {
     },
   );
 
-  const SHARED: [string, Kind][] = [
-    ['read', READ],
-    ['semaphore', semaphore(3)],
-  ];
-  it.each(SHARED)(
-    '%s: the fence outlives a long lease beside which a short one comes',
-    async (name, kind) => {
-      const service = stage.service();
-      const lock = lockOf(service, name, kind);
-      const long = await lock.acquire({ leaseTime: 5 * HOUR });
-      const fenceStays = async () => {
-        expect(await stage.redis.pttl(fenceOf(`lock:${name}`))).toBeGreaterThan(await stage.ttl(name));
-      };
-      const short = await lock.acquire({ leaseTime: 2_000 });
-      await fenceStays();
-      await short.release();
-      await fenceStays();
-      await long.release();
-    },
-  );
-
   it.each<[string, Kind]>([['plain', {}], ...KINDS])(
     '%s: the fence outlives a lock that is kept for long after its release',
     async (name, kind) => {

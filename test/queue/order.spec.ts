@@ -92,19 +92,6 @@ describe('Waiters of several processes', () => {
       );
       expect(Math.max(...inside)).toBe(4);
     }));
-
-  it('20 readers of two processes enter together when the writer leaves', () =>
-    inWorld(5, async (stage) => {
-      const [x, y, writing] = [stage.process(), stage.process(), stage.process()];
-      const writer = await lockOf(writing.locks, 'together', WRITE).acquire();
-      const readers = race(stage, locksOf([x, y], 'together', READ), 10, PATIENT, 1_000);
-      await stage.until(async () => (await queueLength(writing.locks, 'together')) === 20);
-      await writer.release();
-      const records = await readers;
-      // If one told the next, no reader would read before the last one came.
-      const last = Math.max(...records.map(({ granted }) => granted));
-      expect(Math.min(...records.map(({ released }) => released))).toBeGreaterThan(last);
-    }));
 });
 
 describe('Commands per acquisition', () => {
@@ -119,15 +106,6 @@ describe('Commands per acquisition', () => {
       expect((stage.server.commands - before) / (processes * each)).toBeLessThanOrEqual(2.1);
     }),
   );
-
-  it('waiting readers and permits cost no more', () =>
-    inWorld(7, async (stage) => {
-      const all = await warmedUp(stage, 2);
-      const before = stage.server.commands;
-      for (const kind of [READ, semaphore(3)])
-        await race(stage, locksOf(all, `counted ${kind.kind ?? ''}`, kind), 16, PATIENT, 0);
-      expect((stage.server.commands - before) / 64).toBeLessThanOrEqual(2.1);
-    }));
 });
 
 describe('63: dead waiters side by side cost a claim each, however long the lease is', () => {

@@ -345,58 +345,6 @@ function rules(title: string, open: () => Promise<{ place: Place; close(): Promi
         await lease.release();
         expect(await a.forceRelease(name)).toBe(false);
       });
-
-      it('one side of a read-write lock that is taken away leaves the other', async () => {
-        const { read, write } = a.getReadWriteLock(name);
-        const writer = await write.acquire();
-        expect(await read.forceRelease()).toBe(false);
-        expect(await b.getReadWriteLock(name).read.forceRelease()).toBe(false);
-        expect(writer.held).toBe(true);
-        expect(await write.isLocked()).toBe(true);
-        await writer.release();
-
-        const readers = [await read.acquire(), await read.acquire()];
-        expect(await write.forceRelease()).toBe(false);
-        expect(readers.map(({ held }) => held)).toEqual([true, true]);
-        expect(await read.forceRelease()).toBe(true);
-        expect(readers.map(({ held }) => held)).toEqual([false, false]);
-        expect(await read.isLocked()).toBe(false);
-
-        const last = await write.acquire();
-        expect(await a.forceRelease(name)).toBe(true);
-        expect(last.held).toBe(false);
-      });
-    });
-
-    it('inspect tells the holders and the waiters, where and since when', async () => {
-      const before = Date.now() - 1_000;
-      const writer = await lockOf(a, name, WRITE).acquire();
-      const waiting = await line([], ['r', b, READ], ['w', a, WRITE]);
-      const state = await b.inspect(name);
-      expect(state).toMatchObject({
-        name,
-        kind: 'read-write',
-        fencingToken: writer.fencingToken,
-        holders: [{ owner: writer.owner, local: false, mode: 'exclusive' }],
-        queue: [
-          { position: 1, local: true, mode: 'shared', since: expect.any(Date) },
-          { position: 2, local: false, mode: 'exclusive', since: expect.any(Date) },
-        ],
-        waiters: { local: 1 },
-      });
-      const [first, second] = state!.queue.map(({ since }) => since.getTime());
-      expect(first).toBeGreaterThan(before);
-      expect(second).toBeGreaterThanOrEqual(first!);
-      expect(second).toBeLessThan(Date.now() + 1_000);
-      await writer.release();
-      const reader = await waiting[0]!;
-      expect(await a.inspect(name)).toMatchObject({
-        holders: [{ owner: reader.owner, mode: 'shared' }],
-        queue: [{ position: 1, mode: 'exclusive' }],
-      });
-      await reader.release();
-      await (await waiting[1]!).release();
-      expect(await a.inspect(name)).toBeNull();
     });
   });
 }

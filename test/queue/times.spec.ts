@@ -89,22 +89,6 @@ it('maxHoldTime counts from the grant, also where it is shorter than a claim', (
     await next;
   }));
 
-it('a holder with a minimum time keeps the next out until then', () =>
-  inWorld(6, async ({ process, now, until }) => {
-    const [a, b] = [process(), process()];
-    await Promise.all([a.locks.health(), b.locks.health()]);
-    const started = now();
-    let waiting: Promise<unknown> = Promise.resolve();
-    await a.locks.getFairLock('k').using({ minHoldTime: 600 }, async () => {
-      waiting = b.locks.getFairLock('k').acquire();
-      await until(async () => (await queueLength(a.locks, 'k')) === 1);
-    });
-    expect(await a.locks.getFairLock('k').tryAcquire({ waitTime: 200 })).toBeNull();
-    await waiting;
-    expect(now() - started).toBeGreaterThan(595);
-    expect(now() - started).toBeLessThan(700);
-  }));
-
 it('waiters that may enter together behind a dead holder do so: the first that looks lets in the others', () =>
   inWorld(9, async ({ process, now, until }) => {
     const [dead, { locks }] = [process({ leaseTime: 1_500 }), process()];
@@ -137,22 +121,3 @@ it('the next caller of a process is promised no more than its lease, though the 
     expect(next.remainingTime()).toBeLessThanOrEqual(PROMISED);
   });
 });
-
-it('the health tells how much time the lease has that ends next, of those that are renewed', () =>
-  inWorld(1, async ({ process, pass }) => {
-    const { locks } = process();
-    const headroom = async () => (await locks.health()).renewalHeadroom;
-    await locks.acquire('fixed', { leaseTime: 1_000 });
-    expect(await headroom()).toBeUndefined();
-    await locks.acquire('long', { leaseTime: 90_000, renew: true });
-    const short = await locks.acquire('short', { leaseTime: 9_000, renew: true });
-    const left = short.remainingTime();
-    const first = await headroom();
-    // A request takes some ms.
-    expect(first).toBeGreaterThan(left - 50);
-    expect(first).toBeLessThanOrEqual(left);
-    await pass(2_000);
-    expect(await headroom()).toBeLessThan(left - 1_950);
-    await pass(20_000);
-    expect(await headroom()).toBeGreaterThan(5_000);
-  }));

@@ -132,24 +132,6 @@ it('keepFor counts from the first release, not from the one that arrives', async
   expect(last?.keepFor).toBeUndefined();
 });
 
-it('the end waits for a release that is being repeated', async () => {
-  let answer: ((reply: ReleaseReply) => void) | undefined;
-  const slow = new Releaser({
-    release: () =>
-      sent++ === 0
-        ? Promise.reject(new LockUnavailableError('a', { effect: 'refused' }))
-        : new Promise((resolve) => (answer = resolve)),
-  });
-  await slow.release(REQUEST, performance.now() + MINUTE);
-  await jest.advanceTimersByTimeAsync(1_000);
-  let closed = false;
-  const closing = slow.close().then(() => (closed = true));
-  await jest.advanceTimersByTimeAsync(1_000);
-  expect([sent, closed]).toEqual([2, false]);
-  answer?.('released');
-  await closing;
-});
-
 it('what has been released after all is not repeated', async () => {
   await releaser.release(REQUEST, performance.now() + MINUTE);
   reachable = true;

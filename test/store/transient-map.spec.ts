@@ -10,29 +10,6 @@ beforeEach(() => {
 
 const all = () => [...map];
 
-it('has what was set and not deleted, in the order in which it came', () => {
-  for (const [value, key] of ['d', 'c', 'b', 'a'].entries()) map.set(key, value);
-  map.set('c', 10);
-  expect(map.delete('d')).toBe(true);
-  expect(map.delete('d')).toBe(false);
-  map.set('d', 4);
-  expect(all()).toEqual([
-    ['c', 10],
-    ['b', 2],
-    ['a', 3],
-    ['d', 4],
-  ]);
-  expect([map.size, map.get('c'), map.has('c'), map.get('x'), map.has('x')]).toEqual([
-    4,
-    10,
-    true,
-    undefined,
-    false,
-  ]);
-  expect([...map.keys()]).toEqual(['c', 'b', 'a', 'd']);
-  expect([...map.values()]).toEqual([10, 2, 3, 4]);
-});
-
 it.each([0, 1, 3, 60])('agrees with a Map through 600 changes of about %i entries', (stay) => {
   const plain = new Map<string, number>();
   for (let n = 0; n < 600; n++) {

@@ -75,18 +75,6 @@ describe('An idle connection that was dropped without a word (pitfall 86)', () =
     expect(told).not.toContain('disconnected');
   });
 
-  it('is none where each answer takes longer than a second', async () => {
-    const proxy = await stage.proxy();
-    const locks = stage.service({ connection: proxy.url });
-    proxy.replyDelay(1_200);
-    await (await locks.acquire('order:7')).release();
-    for (let n = 0; n < 3; n++) {
-      await sleep(500);
-      await (await locks.tryAcquire('order:8'))?.release();
-    }
-    expect(await stage.redis.keys('lock:order:?')).toEqual([]);
-  });
-
   it('is replaced under a caller that waits, also if it is that for messages alone', async () => {
     const proxy = await stage.proxy();
     const client = stage.client();

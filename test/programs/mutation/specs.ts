@@ -43,7 +43,7 @@ const SPECS: readonly [folder: string, stages: readonly (readonly string[])[]][]
     [
       REDIS,
       QUEUE,
-      ['test/stores/redis/(replica-reads|states|inspect|health-trial|foreign|hand-over|queue-life|fencing)'],
+      ['test/stores/redis/(replica-reads|states|inspect|health-trial|foreign|hand-over|fencing)'],
       ['test/queue/order'],
     ],
   ],
@@ -60,10 +60,7 @@ const SPECS: readonly [folder: string, stages: readonly (readonly string[])[]][]
   ['lib/stores/redis/connection/node-connections', [CLUSTER]],
   ['lib/stores/redis/connection/sharding', [CLUSTER]],
   ['lib/stores/redis/commands/replication', [REDIS, PITFALLS]],
-  [
-    'lib/stores/redis/',
-    [REDIS, ['test/stores/redis/(connections|states|health|foreign|fencing|queue-life)'], FAULTS],
-  ],
+  ['lib/stores/redis/', [REDIS, ['test/stores/redis/(connections|states|health|foreign|fencing)'], FAULTS]],
   [
     'lib/stores/quorum/',
     [

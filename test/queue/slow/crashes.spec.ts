@@ -175,36 +175,6 @@ describe('SIGSTOP', () => {
 });
 
 describe('lost messages', () => {
-  it.each<[string, Kind]>([
-    ['fair', FAIR],
-    ['read behind write', READ],
-  ])('%s: each waiter gets the lock by looking, and nothing stalls after', async (name, kind) => {
-    const proxy = await stage.proxy();
-    const holding = stage.service();
-    const waiting = stage.service({ connection: proxy.url, leaseTime: 1_000 });
-    const holder = await lockOf(holding, name, kind === READ ? WRITE : kind).acquire();
-    proxy.dropMessages(true);
-    const waiters = [];
-    for (let n = 1; n <= 3; n++) {
-      waiters.push(
-        lockOf(waiting, name, kind)
-          .acquire(PATIENT)
-          .then((lease) => lease.release()),
-      );
-      await queued(holding, name, n);
-    }
-    await holder.release();
-    await Promise.all(waiters);
-
-    proxy.dropMessages(false);
-    const again = await lockOf(holding, name, WRITE.kind === kind.kind ? WRITE : kind).acquire();
-    const last = lockOf(waiting, name, kind).acquire(IMPATIENT);
-    await queued(holding, name, 1);
-    await again.release();
-    await (await last).release();
-    expect(await holding.inspect(name)).toBeNull();
-  });
-
   it('of a whole lease that has just been granted: its waiter finds out a claim after it has arrived', async () => {
     const proxy = await stage.proxy();
     const [holding, deaf] = [stage.service(), stage.service({ connection: proxy.url })];

@@ -156,19 +156,3 @@ it('after 10,000 random operations and 20 kills nothing is left but fences, and 
   await until(async () => (await stage.redis.pubsub('CHANNELS')).length === 0);
   expect(listeners()).toEqual(listenersBefore);
 }, 120_000);
-
-it('a service that shuts down gives up its entries and its holds', async () => {
-  const [a, b] = [stage.service(), stage.service()];
-  const lock = lockOf(a, 'closing', FAIR);
-  await lock.acquire();
-  const own = [1, 2, 3].map(() => lock.acquire().catch((error: unknown) => error));
-  await until(async () => (await b.inspect('closing'))?.queue.length === 3);
-  const other = lockOf(b, 'closing', FAIR).acquire();
-  await until(async () => (await b.inspect('closing'))?.queue.length === 4);
-  await a.onApplicationShutdown();
-  for (const error of await Promise.all(own)) expect(error).toMatchObject({ code: 'LOCK_CLOSED' });
-  const lease = await other;
-  expect((await b.inspect('closing'))?.queue).toEqual([]);
-  await lease.release();
-  expect(await stage.redis.keys('*')).toEqual([fenceOf('lock:closing')]);
-});

@@ -51,14 +51,6 @@ async function endOf(promise: Promise<unknown>): Promise<unknown> {
 const asksFor = (command: string, { sent }: ScriptedNode) => sent.filter(([name]) => name === command).length;
 
 describe('The nodes of a cluster', () => {
-  it('are asked once by all callers whether they have sharded messages, and not again', async () => {
-    const { one, connection, run } = open();
-    await Promise.all([connection.learnSharding(), connection.learnSharding(), run()]);
-    await connection.learnSharding();
-    expect([asksFor('SPUBLISH', one), connection.sharded]).toEqual([1, true]);
-    expect(one.sent[0]).toEqual(['SPUBLISH', 'lock_sharding', '']);
-  });
-
   it('are asked that by the first command, and again where none has answered', async () => {
     const { one, two, connection, run } = open();
     for (const node of [one, two]) node.answer = () => new Error('away');
@@ -79,16 +71,6 @@ describe('The nodes of a cluster', () => {
     two.on('error', () => undefined);
     two.emit('error', errorReply('NOAUTH no'));
     expect(await endOf(connection.learnSharding())).toMatchObject({ reason: { name: 'NotAdmitted' } });
-  });
-
-  it('are looked up again as soon as 50 ms have passed', async () => {
-    const { client, connection } = open();
-    const looksAfter = async (time: number) => {
-      await jest.advanceTimersByTimeAsync(time);
-      connection.look();
-      return client.looks;
-    };
-    expect([await looksAfter(0), await looksAfter(49), await looksAfter(1)]).toEqual([1, 1, 2]);
   });
 
   it('that ends is used no more, whichever way it ends', () => {
@@ -147,28 +129,6 @@ describe('A cluster that is not connected', () => {
     await happen(made);
     expect(await endOf(asked)).toMatchObject({ reason });
   });
-
-  it('has no reason in an answer that the client finds out by itself', async () => {
-    const { client, connection } = open({ status: 'connect' });
-    client.options.enableReadyCheck = true;
-    client.info = errorReply('LOADING no');
-    client.emit('connect');
-    await settled();
-    client.status = 'end';
-    const end = (await endOf(connection.nodes())) as { reason: Error };
-    expect(end.reason.name).toBe('NotConnected');
-    expect(end.reason.cause).toBeUndefined();
-  });
-
-  it('is waited for as long as a command may take', async () => {
-    const { connection } = open({ status: 'connecting' });
-    const asked = connection.nodes();
-    asked.catch(() => undefined);
-    await jest.advanceTimersByTimeAsync(999);
-    expect(await endOf(asked)).toBeUndefined();
-    await jest.advanceTimersByTimeAsync(1);
-    expect(await endOf(asked)).toMatchObject({ reason: { name: 'NotConnected', message: /connecting/ } });
-  });
 });
 
 describe('A command on a cluster', () => {
@@ -182,26 +142,6 @@ describe('A command on a cluster', () => {
     expect([await endOf(running), asksFor('evalsha', one)]).toEqual([undefined, 1]);
     await jest.advanceTimersByTimeAsync(2);
     expect(await endOf(running)).toMatchObject({ reason: { message: 'MOVED 1 host:2' } });
-  });
-
-  it('comes back from the node that its slot is on its way to', async () => {
-    const { one, two, run } = open();
-    const answers = [errorReply('ASK 1 host:2'), 7];
-    one.answer = ([command]) => (command === 'evalsha' ? answers.shift() : 1);
-    two.answer = ([command]) => (command === 'evalsha' ? errorReply('TRYAGAIN no') : 1);
-    expect(await run()).toBe(7);
-    expect(asksFor('evalsha', two)).toBe(1);
-  });
-
-  it('of an acquisition that was given up counts where its slot is still there', async () => {
-    const { one, run } = open();
-    await run();
-    const acquisition = { unwanted: false };
-    one.answer = () => {
-      acquisition.unwanted = true;
-      return 17;
-    };
-    expect(await endOf(run(acquisition))).toEqual({ value: 17 });
   });
 });
 

@@ -93,18 +93,6 @@ describe('A subscription on a cluster', () => {
     ]);
   });
 
-  it('is at another master where its node is none any more', async () => {
-    const { slots, listen, sent } = open(['a', 'b']);
-    jest.spyOn(Math, 'random').mockReturnValue(0);
-    await listen('one');
-    slots.masters = ['b'];
-    await listen('two');
-    expect(sent()).toEqual([
-      ['a', 'subscribe one'],
-      ['b', 'subscribe two'],
-    ]);
-  });
-
   it('fails where no node has the slot, where there is no node, and where the cluster cannot be reached', async () => {
     const { slots, listen } = open(['a']);
     await expect(listen('{1}')).rejects.toMatchObject({ name: 'NotConnected', message: /slot/ });
@@ -140,19 +128,6 @@ describe('A subscription on a cluster', () => {
   });
 });
 
-describe('That messages come through a cluster', () => {
-  it('is so where they do at each node', async () => {
-    const { slots, listen, subscriber, opened } = open(['a', 'b']);
-    expect((await subscriber.obstacle()) === undefined).toBe(true);
-    slots.give('{1}', 'a');
-    slots.give('{2}', 'b');
-    await Promise.all([listen('{1}'), listen('{2}')]);
-    expect((await subscriber.obstacle()) === undefined).toBe(true);
-    opened[0]!.client.answer = () => AWAY;
-    expect((await subscriber.obstacle()) === undefined).toBe(false);
-  });
-});
-
 describe('The end of the subscriptions at a node', () => {
   const one = async () => {
     const made = open(['a']);
@@ -160,18 +135,6 @@ describe('The end of the subscriptions at a node', () => {
     const subscription = await made.listen('{1}');
     return { ...made, subscription, client: made.opened[0]!.client };
   };
-
-  it.each<[string, (client: ScriptedClient) => void]>([
-    ['says so', (client) => client.emit('moved')],
-    [
-      'sends what was not asked for',
-      (client) => client.emit('error', new Error('Command queue state error. If you can reproduce this')),
-    ],
-  ])('comes where the server %s, for its client cannot tell which', async (_, happen) => {
-    const { client } = await one();
-    happen(client);
-    expect(client.steps).toEqual(['disconnect']);
-  });
 
   it('with its connection makes the next one begin with another connection', async () => {
     const { client, slots, listen, sent, subscription } = await one();

@@ -1,7 +1,6 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LockService, MemoryLockStore } from '../../../lib/index.js';
-import type { StoreWaits } from '../../../lib/store/index.js';
 
 const QUEUE = { kind: 'fair', mode: 'exclusive', capacity: 1 } as const;
 const ask = { ...QUEUE, entry: undefined, ownWriteHold: undefined };
@@ -46,23 +45,6 @@ it('tells a live waiter behind a dead one, also where the lock is left to waiter
     await sleep(0);
     expect(told.splice(0)).toHaveLength(1);
     outsider.close();
-  }
-});
-
-it('admits a reader past a dead writer, and not past a living one', async () => {
-  const store = new MemoryLockStore();
-  await store.queues.subscribe('live', () => undefined);
-  const terms = { kind: 'read-write', capacity: Number.MAX_SAFE_INTEGER, ownWriteHold: undefined } as const;
-  const read = { ...terms, mode: 'shared', entry: undefined } as const;
-  const write = { ...terms, mode: 'exclusive', entry: { arrival: undefined } } as const;
-  for (const [writer, granted] of [
-    ['dead:1', true],
-    ['live:1', false],
-  ] as const) {
-    await store.acquire({ name: writer, owner: 'a:1', leaseTime: 30_000, queue: read });
-    await store.acquire({ name: writer, owner: writer, leaseTime: 30_000, queue: write });
-    const reply = await store.acquire({ name: writer, owner: 'a:2', leaseTime: 30_000, queue: read });
-    expect([writer, reply.granted]).toEqual([writer, granted]);
   }
 });
 
@@ -141,55 +123,6 @@ it('transfers no hold that is over', async () => {
   const transfer = { name: 'a', owner: 'me:1', next: 'you:1', leaseTime: 60_000, leastToken: 0 };
   expect(await store.transfer(transfer)).not.toMatchObject({ granted: true });
   expect(await store.inspect('a')).toBeNull();
-});
-
-describe('what the clients of a memory store tell each other', () => {
-  beforeEach(() => {
-    jest.useFakeTimers();
-  });
-
-  afterEach(() => {
-    jest.useRealTimers();
-  });
-
-  it.each(['labels', 'waits'] as const)(
-    'has %s until their time is over, or they are forgotten',
-    async (notes) => {
-      const store = new MemoryLockStore();
-      const find = (client: string) => store[notes].find(client);
-      await store[notes].keep('a', 'note of a', 100);
-      await store[notes].keep('b', 'note of b', 100);
-      jest.advanceTimersByTime(60);
-      await store[notes].keep('b', 'another note', 100);
-      expect([await find('a'), await find('b'), await find('c')]).toEqual([
-        'note of a',
-        'another note',
-        undefined,
-      ]);
-      jest.advanceTimersByTime(40);
-      expect([await find('a'), await find('b')]).toEqual([undefined, 'another note']);
-      await (store[notes] as StoreWaits).forget('b');
-      expect(await find('b')).toBeUndefined();
-    },
-  );
-
-  it('has the work of a lock for its period, in whole ms, as its holder has noted it', async () => {
-    const store = new MemoryLockStore();
-    const note = (owner: string, name = 'a') => store.periods.remember({ name, owner, period: 1_000 });
-    jest.advanceTimersByTime(5_000);
-    expect([await note('me:1'), await store.periods.recall('a')]).toEqual(['deleted', undefined]);
-    await store.acquire({ name: 'a', owner: 'me:1', leaseTime: 500 });
-    expect([await note('you:1'), await store.periods.recall('a')]).toEqual(['taken', undefined]);
-    expect(await note('me:1')).toBe('held');
-    // A note prolongs no lease.
-    expect((await store.inspect('a'))?.holders[0]?.remainingTime).toBe(500);
-    jest.advanceTimersByTime(999);
-    expect([await store.inspect('a'), await store.periods.recall('a')]).toEqual([null, 999]);
-    jest.advanceTimersByTime(1);
-    expect(await store.periods.recall('a')).toBeUndefined();
-    await store.acquire({ name: 'fair', owner: 'me:1', leaseTime: 500, queue: ask });
-    expect(await note('me:1', 'fair')).toBe('taken');
-  });
 });
 
 describe('a memory store', () => {

@@ -53,69 +53,8 @@ const lockOf = (kind: QueueTerms['kind'], capacity = 1) => {
     order: () => [...lock.queue].map(({ owner }) => owner),
   };
 };
-const retryAfter = (reply: ReturnType<MemoryLock['enter']>) => (reply.granted ? NaN : reply.retryAfter);
 
 describe('a waiter in the queue of a lock in memory', () => {
-  it('looks again at the end of the hold where it is the first, and later the further back it stands', () => {
-    const { enter } = lockOf('fair');
-    enter('h:1');
-    expect(['a:1', 'b:1', 'c:1'].map((owner) => retryAfter(enter(owner)))).toEqual([
-      LEASE,
-      LEASE + CLAIM + 10,
-      LEASE + CLAIM + 20,
-    ]);
-    pass(LEASE - CLAIM);
-    expect(['a:1', 'b:1', 'c:1'].map((owner) => retryAfter(enter(owner)))).toEqual([
-      CLAIM,
-      CLAIM + 10,
-      CLAIM + 20,
-    ]);
-    const far = Array.from({ length: 30 }, (_, n) => retryAfter(enter(`${String(n)}:1`)));
-    expect(Math.max(...far)).toBe(CLAIM + 250);
-  });
-
-  it('keeps its entry, and takes the one that it had before', () => {
-    const { enter, order } = lockOf('fair');
-    enter('h:1');
-    pass(10);
-    const replies = ['a:1', 'b:1', 'c:1'].map((owner) => enter(owner));
-    const arrivals = replies.map((reply) => (reply.granted ? NaN : reply.arrival));
-    expect(arrivals).toEqual([10_000, 10_001, 10_002]);
-    pass(5);
-    expect(enter('b:1')).toMatchObject({ arrival: 10_001 });
-    expect(order()).toEqual(['a:1', 'b:1', 'c:1']);
-    enter('before:1', LEASE, 9_000);
-    expect(order()).toEqual(['before:1', 'a:1', 'b:1', 'c:1']);
-  });
-
-  it('gets its whole lease within a claim of its arrival, and later a claim, which it makes its lease', () => {
-    for (const [waited, lease] of [
-      [CLAIM - 1, LEASE],
-      [CLAIM, CLAIM],
-    ] as const) {
-      const { lock, enter, leave } = lockOf('fair');
-      told = [];
-      enter('h:1');
-      enter('a:1');
-      enter('b:1', CLAIM / 2);
-      pass(waited);
-      leave('h:1');
-      const [[owner, message] = []] = told;
-      expect([owner, message]).toEqual([
-        'a:1',
-        expect.objectContaining({ type: 'granted', leaseTime: lease, rivals: 'queued' }),
-      ]);
-      expect(lock.holders.get('a:1')?.expiresAt).toBe(performance.now() + lease);
-      enter('a:1');
-      expect(lock.holders.get('a:1')?.expiresAt).toBe(performance.now() + LEASE);
-      told = [];
-      leave('a:1');
-      expect(told).toEqual([
-        ['b:1', expect.objectContaining({ type: 'granted', leaseTime: CLAIM / 2, rivals: 'none' })],
-      ]);
-    }
-  });
-
   it('is passed over where its client is gone', () => {
     const { lock, enter, leave, order } = lockOf('fair');
     for (const owner of ['h:1', 'a:1', 'b:1', 'c:1']) enter(owner);
@@ -148,18 +87,6 @@ describe('a waiter in the queue of a lock in memory', () => {
     enter('first:1');
     expect(told).toEqual([]);
   });
-
-  it('hears of the end of a whole hold alone', () => {
-    const { enter, leave } = lockOf('fair');
-    for (const owner of ['h:1', 'a:1', 'b:1', 'c:1']) enter(owner);
-    pass(10);
-    leave('h:1');
-    expect(told.map(([owner, { type }]) => [owner, type])).toEqual([
-      ['a:1', 'granted'],
-      ['b:1', 'next'],
-    ]);
-    expect(told[1]?.[1]).toMatchObject({ within: LEASE });
-  });
 });
 
 describe('a plain lock in memory that waiters outside of its queue want, too', () => {
@@ -182,12 +109,6 @@ describe('a plain lock in memory that waiters outside of its queue want, too', (
     expect(released(0.17, 'a:1', 'b:1').told).toEqual(['a:1 granted', 'b:1 next']);
     expect(released(0.16, 'a:1', 'b:1').told).toEqual(['a:1 next', 'b:1 next']);
     expect(told[1]?.[1]).toMatchObject({ within: CLAIM + 10 });
-  });
-
-  it('is told of to the first of the queue that lives', () => {
-    dead.add('a:1');
-    const { told: heard, order } = released(0, 'a:1', 'b:1');
-    expect([heard, order()]).toEqual([['b:1 next'], ['b:1']]);
   });
 
   it('is not left to them where there are none, or where its owner asks again', () => {

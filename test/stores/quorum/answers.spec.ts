@@ -79,26 +79,6 @@ describe('The answers of the members', () => {
   });
 });
 
-describe('The error for too few answers', () => {
-  const errorsOf = (permanent: number): Answers<unknown> =>
-    [0, 1, 2, 3].map((n) => ({
-      error:
-        n < 3 ? new LockUnavailableError('a', { permanent: n < permanent }) : new Error('of another kind'),
-    }));
-
-  it('says what each member has answered, and is for good where a majority never will', () => {
-    const quorum = quorumOfMembers(4);
-    const errors = errorsOf(2);
-    const outcomes = errors.map((answer, n) => ({ node: `node-${String(n)}`, outcome: 'error', ...answer }));
-    const few = noMajority(quorum, 'a', errors, 'refused');
-    expect(few).toMatchObject({ permanent: false, effect: 'refused', key: 'a', outcomes });
-    expect((few.cause as Error).message).toContain(
-      '(node-0: error, node-1: error, node-2: error, node-3: error)',
-    );
-    expect(noMajority(quorum, undefined, errorsOf(3), 'unknown')).toMatchObject({ permanent: true });
-  });
-});
-
 describe('The health of a quorum', () => {
   const report = (node: string, status: HealthStatus = 'up', runId = node): StoreHealth => ({
     status,
@@ -112,16 +92,6 @@ describe('The health of a quorum', () => {
       numbers: undefined,
       conflict: undefined,
     } as unknown as Charters);
-
-  it('is up where all members vote, or their runs are not known yet', () => {
-    const { status, nodes, warnings } = healthOf([report('a'), report('b'), report('c')], [0, undefined, 0]);
-    expect([status, warnings]).toEqual(['up', []]);
-    expect(nodes.map(({ quarantine, error }) => [quarantine, error])).toEqual([
-      [0, undefined],
-      [undefined, undefined],
-      [0, undefined],
-    ]);
-  });
 
   it('is degraded with a minority that does not vote, and down with a majority', () => {
     const reports = [report('a'), report('b'), report('c')];

@@ -1,22 +1,8 @@
 import 'reflect-metadata';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import {
-  Controller,
-  type DynamicModule,
-  Get,
-  type INestApplication,
-  Injectable,
-  type ModuleMetadata,
-  UseInterceptors,
-} from '@nestjs/common';
+import { type DynamicModule, type INestApplication, Injectable, type ModuleMetadata } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
-import {
-  DistributedLock,
-  LockConfigError,
-  LockInterceptor,
-  LockModule,
-  LockService,
-} from '../../../lib/index.js';
+import { DistributedLock, LockConfigError, LockModule, LockService } from '../../../lib/index.js';
 import { QuorumEnvironment } from './quorum-environment.js';
 
 const REASON = /nodes.*a majority of queues is not a queue.*Use connection/;
@@ -90,20 +76,4 @@ describe('A quorum', () => {
       await Promise.all([app.get(MoreOrders).pay(), app.get(MoreOrders).list(), app.get(MoreOrders).more()]);
     },
   );
-
-  it.each(KINDS)('lets no application boot with an interceptor that wants the kind %s', async (kind) => {
-    @Controller()
-    class OrdersController {
-      @UseInterceptors(LockInterceptor('a', { kind }))
-      @Get()
-      pay(): string {
-        return 'paid';
-      }
-    }
-    const booting = boot(LockModule.forRoot({ nodes: environment.urls }), {
-      controllers: [OrdersController],
-    });
-    await expect(booting).rejects.toThrow(LockConfigError);
-    await expect(booting).rejects.toThrow(REASON);
-  });
 });

@@ -246,19 +246,6 @@ describe('QuorumLockStore', () => {
       await until(async () => (await holders())[0] !== 'me');
     });
 
-    it('asks no member any more for an owner that has given up meanwhile', async () => {
-      await free();
-      const gate = deferred();
-      members[0]!.store.afterAcquire = () => gate.promise;
-      const acquiring = store.acquire(request);
-      await sleep(5);
-      await store.release(request);
-      gate.resolve();
-      await expect(acquiring).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE', effect: 'refused' });
-      expect(calls()).toEqual([1, 0, 0, 0, 0]);
-      expect(await holders()).toEqual(members.map(() => undefined));
-    });
-
     it('does not count the grant of a first member that has restarted before the others were asked', async () => {
       await free();
       for (const member of members.slice(3)) member.store.beforeAcquire = () => Promise.reject(unanswered());
@@ -289,23 +276,6 @@ describe('QuorumLockStore', () => {
         granted: false,
         holder: 'next',
       });
-    });
-
-    it('takes the lock only where the next token is greater: others are told to let go of the owner, with the token', async () => {
-      await store.acquire(request);
-      const token = (await store.inspect('a'))?.fencingToken ?? 0;
-      for (const { store: scripted } of members.slice(3)) {
-        scripted.beforeAcquire = () => Promise.reject(unanswered());
-        scripted.forceRelease = () => Promise.reject(new Error('is not to be asked'));
-      }
-      expect(await store.forceRelease('a')).toBe(true);
-      await until(async () => (await holders()).every((owner) => owner === undefined));
-      for (const { store: scripted } of members.slice(3)) {
-        expect(scripted.released).toContainEqual(expect.objectContaining({ owner: 'me' }));
-        expect(Math.max(...scripted.released.map(({ fencingToken = 0 }) => fencingToken))).toBeGreaterThan(
-          token,
-        );
-      }
     });
 
     it('leaves an owner alone that gets the lock meanwhile on nodes that have not learned the token', async () => {
@@ -389,24 +359,6 @@ describe('QuorumLockStore', () => {
     expect(await holders()).toEqual(members.map(() => undefined));
     expect(members.map((member) => member.store.calls.acquire)).toEqual(members.map(() => 0));
     expect(await store.forceRelease('a')).toBe(false);
-  });
-
-  it('names an outage where no majority is up, with the reason of each member that is down', () => {
-    const down = unsent();
-    const outageWith = (count: number) => {
-      members.forEach((member, index) => {
-        member.isDown = index < count;
-        (member.store as LockStore).outageOf = () => down;
-      });
-      return store.outageOf?.('a');
-    };
-    expect([outageWith(0), outageWith(2)]).toEqual([undefined, undefined]);
-    const outcomes = [0, 1, 2].map((n) => ({
-      node: `node-${String(n)}`,
-      outcome: 'error',
-      error: down.cause,
-    }));
-    expect(outageWith(3)).toMatchObject({ key: 'a', effect: 'refused', cause: down.cause, outcomes });
   });
 
   it('passes on what a majority tells a client of its losses, once, and nothing after the close', async () => {

@@ -121,11 +121,6 @@ describe('The votes of a quorum', () => {
       expect(released).toEqual([0]);
     });
 
-    it('ask sooner where a hold of the split vote ends sooner', async () => {
-      const reply = await run([grant(NOW), refusal('x:1', 90), refusal('y:1', 8_000)]);
-      expect(reply).toMatchObject({ retryAfter: 90, undecided: true });
-    });
-
     it('name the lock that most of it names, after the other answers where the first ones differ', async () => {
       const late = deferred();
       const third = late.promise.then(() => refusal('y:1', 300, 'b'));
@@ -136,11 +131,6 @@ describe('The votes of a quorum', () => {
       await pass(PATIENCE - 1);
       late.resolve();
       expect(await running).toMatchObject({ name: 'b', holder: 'y:1', retryAfter: 200, undecided: false });
-    });
-
-    it('name the first one where the other answers take too long', async () => {
-      const differing = [refusal('x:1', 100, 'a'), refusal('y:1', 200, 'b'), never()];
-      expect(await run(differing, { names: ['a', 'b'] })).toMatchObject({ name: 'a', undecided: true });
     });
   });
 

@@ -68,15 +68,6 @@ describe('A waiter for a lock on a quorum', () => {
     await handOver();
   });
 
-  it('is woken when two nodes have died since it began to wait', async () => {
-    const lease = await holder.acquire('a');
-    const waiting = waiter.acquire('a');
-    await listening(5);
-    await Promise.all([0, 1].map((index) => environment.node(index).kill()));
-    await lease.release();
-    await (await waiting).release();
-  });
-
   it('gets it in turn with others that want it at the same time, and none starves in split votes', async () => {
     const services = [holder, waiter, ...[1, 2, 3].map(() => environment.quorum({ leaseTime: LONG }))];
     const entries = new Entries();
@@ -102,21 +93,6 @@ describe('A waiter for a lock on a quorum', () => {
       await environment.occupy('a', [0, 1], LONG);
       const lease = await holder.acquire('b');
       await expectGrantAfter(() => lease.release());
-    });
-
-    it('is woken by the release of either, where none is in the way of a majority', async () => {
-      await environment.occupy('a', [0], LONG);
-      await environment.occupy('b', [1, 2], LONG);
-      const free = (name: string, indexes: number[]) =>
-        Promise.all(
-          indexes.map(async (index) => {
-            await environment.node(index).client().del(`lock:${name}`);
-            await environment.node(index).client().publish(`redisson_lock__channel:{lock:${name}}`, '0');
-          }),
-        );
-      await expectGrantAfter(() => free('b', [1, 2]));
-      await environment.occupy('b', [1, 2], LONG);
-      await expectGrantAfter(() => free('a', [0]));
     });
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { assertClientOptions, isClient } from '../../../lib/stores/redis/connection/client-options.js';
+import { assertClientOptions } from '../../../lib/stores/redis/connection/client-options.js';
 
 const refusal = (options: unknown) => {
   try {
@@ -11,13 +11,6 @@ const refusal = (options: unknown) => {
 };
 /** The option that is refused; undefined if none is. */
 const refused = (options: unknown) => (refusal(options) as { option?: string } | undefined)?.option;
-
-describe('A client', () => {
-  it('is what can be duplicated', () => {
-    expect(isClient({ duplicate: () => undefined })).toBe(true);
-    expect([{}, { duplicate: true }, { host: 'localhost' }].map(isClient)).toEqual([false, false, false]);
-  });
-});
 
 describe('The options of a client', () => {
   it.each([undefined, null, 7, 'redis://localhost', []])('are an object, and not %j', (options) => {
@@ -145,10 +138,6 @@ describe('The options of a client', () => {
     for (const options of [{ sentinels }, { sentinels, path: '/run/redis.sock' }])
       expect(refused(options)).toBe('connection.name');
     for (const name of [undefined, null, '']) expect(refused({ name, sentinels })).toBe('connection.name');
-  });
-
-  it('include those for the nodes of a cluster', () => {
-    expect(refused({ redisOptions: { port: 0 } })).toBe('connection.redisOptions.port');
   });
 });
 

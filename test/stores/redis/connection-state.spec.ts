@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { ConnectionChange } from '../../../lib/store/store-health.js';
-import { stageOf } from '../../../lib/stores/redis/connection/connection-stage.js';
 import { ConnectionState } from '../../../lib/stores/redis/connection/connection-state.js';
 import { NotAdmitted } from '../../../lib/stores/redis/connection/redis-errors.js';
 import { SentinelRound } from '../../../lib/stores/redis/connection/sentinel-round.js';
@@ -47,26 +46,6 @@ describe('The state of a connection', () => {
     expect(state.lastError).toBe(bare);
     state.failed('a text');
     expect(state.lastError).toBe('a text');
-  });
-});
-
-describe('How far a connection has come', () => {
-  const stage = (status: string, stream?: object) =>
-    stageOf({ status, stream } as Parameters<typeof stageOf>[0]);
-  const HANDSHAKE = { encrypted: true, connecting: false, destroyed: false };
-
-  it('is that the server has not answered yet', () => {
-    expect(stage('connect')).toBe('connect: the server has not answered yet');
-    expect(stage('ready', { writable: true })).toBe('ready');
-    expect(stage('ready', { writable: false })).toBe('ready: its connection has ended');
-  });
-
-  it('is that the handshake of TLS is not answered, where it has begun', () => {
-    expect(stage('connecting', HANDSHAKE)).toBe('connecting: the server has not answered the TLS handshake');
-    expect(stage('connecting')).toBe('connecting');
-    expect(stage('connecting', { connecting: false, destroyed: false })).toBe('connecting');
-    expect(stage('connecting', { ...HANDSHAKE, connecting: true })).toBe('connecting');
-    expect(stage('connecting', { ...HANDSHAKE, destroyed: true })).toBe('connecting');
   });
 });
 

@@ -194,38 +194,6 @@ describe.each(first(2, CLIENTS))('A client of the application, %s,', (_, connect
     expect(await databases()).toEqual(['db0', 'db2']);
   });
 
-  it.each<[string, (own: Redis) => Promise<unknown>]>([
-    ['select', (own) => own.select(99)],
-    ["call('select')", (own) => own.call('select', '99')],
-    ['a pipeline', (own) => own.pipeline().call('select', 99).exec()],
-    ['several in a row', (own) => Promise.allSettled([98, 99, 99].map((database) => own.select(database)))],
-    ['a transaction', (own) => own.multi().set('key', 'value').select(99).set('key', 'value').exec()],
-    ['a transaction that another command ends', (own) => own.multi().select(99).call('none').exec()],
-    [
-      'a transaction that is discarded',
-      async (own) => {
-        await own.call('MULTI');
-        await own.call('select', 99);
-        await own.call('DISCARD');
-      },
-    ],
-  ])(
-    'that the server refuses another database, asked by %s, has locks again when it is back',
-    async (_, change) => {
-      const own = connect();
-      const locks = service(own);
-      const lease = await locks.acquire('held');
-      await change(own).catch(() => undefined);
-      // ioredis selects that database on its next connection, too.
-      expect(await refusal(locks)).toContain('switched its client to database 99');
-      await own.select(0);
-      await lease.extend(6_000);
-      await (await locks.acquire('order:7')).release();
-      await lease.release();
-      expect(await databases()).toEqual(['db0']);
-    },
-  );
-
   it('is never switched by the locks, and a lock under way at that moment is not taken for one', async () => {
     const own = connect();
     const locks = service(own);

@@ -1,8 +1,6 @@
-import { connect } from 'node:net';
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { AbstractConnector, Redis } from 'ioredis';
+import { Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis-5';
-import type { LockEvent } from '../../../lib/index.js';
 import type { RedisServer } from '../../support/redis-server.js';
 import { TcpProxy } from '../../support/tcp-proxy.js';
 import { TestEnvironment } from '../../support/test-environment.js';
@@ -28,38 +26,6 @@ describe('A call while its connection is being given up', () => {
     const other = await locks.tryAcquire('other');
     expect(other?.held).toBe(true);
     await Promise.all([lease.release(), other?.release()]);
-  });
-});
-
-describe('A connector that fails', () => {
-  /** As one that looks the address up itself. */
-  const failing = (failures: number) => {
-    class Failing extends AbstractConnector {
-      connect(): Promise<typeof this.stream> {
-        this.connecting = true;
-        if (failures-- > 0) return Promise.reject(new Error('no address'));
-        this.stream = connect(server.port, '127.0.0.1');
-        return Promise.resolve(this.stream);
-      }
-    }
-    return Failing as never;
-  };
-
-  it('ends no connection for good, and the first call waits for the next one', async () => {
-    const locks = environment.service({ connection: { Connector: failing(3) } });
-    const lease = await locks.tryAcquire('key');
-    expect(lease?.held).toBe(true);
-    const waiting = locks.acquire('key');
-    await lease?.release();
-    await (await waiting).release();
-  });
-
-  it('is reported as an outage, with its reason', async () => {
-    const locks = environment.service({ connection: { Connector: failing(Infinity) } });
-    const events: LockEvent[] = [];
-    locks.events$.subscribe((event) => events.push(event));
-    await expect(locks.tryAcquire('key')).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE' });
-    expect(events).toMatchObject([{ type: 'disconnected', error: { message: 'no address' } }]);
   });
 });
 

@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { type Command, Redis } from 'ioredis';
 import { filter, firstValueFrom } from 'rxjs';
 import type { LockService } from '../../../lib/index.js';
 import { TestEnvironment } from '../../support/test-environment.js';
@@ -198,35 +197,6 @@ describe('The health of a node', () => {
     proxy.refuse(false);
     await until(async () => (await locks.health()).status === 'up');
     expect((await nodeOf(locks)).subscriber).toBe(true);
-  });
-
-  it('is up behind a proxy that sends PUBSUB to a replica, where no process is subscribed', async () => {
-    const replica = (await environment.server()).client();
-    class Splitting extends Redis {
-      override sendCommand(command: Command, ...rest: []): unknown {
-        return command.name.toLowerCase() === 'pubsub'
-          ? replica.sendCommand(command)
-          : super.sendCommand(command, ...rest);
-      }
-    }
-    const behindProxy = () => {
-      const client = new Splitting(server.url);
-      environment.add(() => {
-        client.disconnect();
-      });
-      return environment.service({ connection: client, leaseTime: LEASE });
-    };
-    const locks = behindProxy();
-    const lease = await locks.acquire('held');
-    await wait(locks);
-    expect((await nodeOf(locks)).subscriber).toBe(true);
-    // It asks where the next one leads.
-    await server.client().call('CLIENT', 'KILL', 'TYPE', 'PUBSUB');
-    const reconnected = async () => String(await server.client().client('LIST', 'TYPE', 'PUBSUB')) !== '';
-    await until(reconnected);
-    expect(await behindProxy().requestRelease('held')).toBe(1);
-    expect(await locks.health()).toMatchObject({ status: 'up', nodes: [{ subscriber: true }] });
-    await lease.release();
   });
 
   it('is degraded for a user that may not subscribe', async () => {

@@ -71,29 +71,6 @@ describe('Inspecting a lock', () => {
     expect(await locks.inspect('elsewhere')).toBeNull();
   });
 
-  it('tells a holder that is not of this package', async () => {
-    await server.client().multi().hset('lock:foreign', 'java:1', 2).pexpire('lock:foreign', 60_000).exec();
-    expect(await locks.inspect('foreign')).toMatchObject({
-      name: 'foreign',
-      kind: 'lock',
-      holders: [
-        {
-          owner: 'java:1',
-          label: undefined,
-          local: false,
-          since: undefined,
-          remainingTime: expect.any(Number),
-        },
-      ],
-      remainingTime: expect.any(Number),
-      fencingToken: undefined,
-      waiters: { local: 0, processes: 0 },
-    });
-    const left = await locks.getLock('foreign').remainingTime();
-    expect(left).toBeGreaterThan(0);
-    expect(left).toBeLessThanOrEqual(60_000);
-  });
-
   it('does not take the last holder of ours for one that is not of this package', async () => {
     const lease = await locks.acquire('foreign-now');
     await lease.release();

@@ -77,29 +77,6 @@ describe('The label of a holder', () => {
     expect(error).toMatchObject({ holderLabel: 'stock' });
     await worker.stop();
   });
-
-  it('goes with a lock that is kept for its minHoldTime, and so does the time of its acquisition', async () => {
-    for (const lock of [locks.getLock('kept'), locks.getFairLock('kept-fair')]) {
-      const lease = await lock.acquire({ minHoldTime: 600_000 });
-      const since = (await locks.inspect(lock.name))?.holders[0]?.since;
-      await lease.release();
-      const state = await locks.inspect(lock.name);
-      expect(state?.holders).toEqual([
-        {
-          owner: `kept:${lease.owner}`,
-          label: 'here',
-          local: true,
-          mode: 'exclusive',
-          since,
-          remainingTime: expect.any(Number),
-        },
-      ]);
-      expect(since).toEqual(expect.any(Date));
-    }
-    await until(async () => (await labels()).length > 0);
-    const left = await Promise.all((await labels()).map((key) => server.client().pttl(key)));
-    expect(Math.max(...left)).toBeGreaterThan(600_000);
-  });
 });
 
 it('A caller that waits for another service of its process is told so', async () => {

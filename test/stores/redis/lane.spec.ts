@@ -167,19 +167,6 @@ describe('Scripts that are asked for in one turn', () => {
     await over.close();
   });
 
-  it('that need a command which the user may not send name it, and the others go on', async () => {
-    for (const name of ['a', 'b', 'c']) await take(name);
-    await redis.acl('SETUSER', 'default', '-hlen');
-    const replies = await Promise.allSettled([give('a'), give('b'), take('d'), give('c')]);
-    await redis.acl('SETUSER', 'default', '+hlen');
-    expect(replies).toMatchObject([
-      { value: 1 },
-      { value: 1 },
-      { reason: { name: 'CommandRefused', message: expect.stringContaining('HLEN') } },
-      { value: 1 },
-    ]);
-  });
-
   it('are sent one by one where whole scripts are forbidden, for the server may know each of them', async () => {
     const other = connect((await environment.server()).url);
     const its = other.client;

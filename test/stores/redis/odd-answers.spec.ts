@@ -3,7 +3,6 @@ import { type QueueTerms, RESERVED } from '../../../lib/store/lock-store.js';
 import { AcquireCommands } from '../../../lib/stores/redis/commands/acquire-commands.js';
 import type { Receipt } from '../../../lib/stores/redis/commands/command.js';
 import { Confirmations } from '../../../lib/stores/redis/commands/confirmations.js';
-import { forcedReleases } from '../../../lib/stores/redis/commands/forced-releases.js';
 import { inspect } from '../../../lib/stores/redis/commands/inspection.js';
 import { Listing } from '../../../lib/stores/redis/commands/listing.js';
 import { Periods } from '../../../lib/stores/redis/commands/periods.js';
@@ -70,29 +69,6 @@ describe('A look at a lock', () => {
     servers[0]?.sent.splice(0);
     expect(await idle.look()).toMatchObject({ listeners: 2, queue: [] });
     expect(servers[0]?.sent).toEqual([]);
-  });
-
-  it('is taken away from the owners of one side, of which a plain lock has none', async () => {
-    const owners = async (mode: 'shared' | 'exclusive' | undefined, answer: unknown) => {
-      const deployment = new ScriptedDeployment({ run: () => answer, servers: [new ScriptedServer('a')] });
-      const taken: string[] = [];
-      const release = ({ owner }: { owner: string }) => {
-        taken.push(owner);
-        return Promise.resolve('released' as const);
-      };
-      const forceRelease = forcedReleases(deployment, callsOf(deployment), { release });
-      expect(await forceRelease('a', mode)).toBe(!taken.includes(NOBODY));
-      return taken;
-    };
-    const NOBODY = '-:0';
-    const shared = ['17 x:1 read-write', 0, ['sx:1', 250, 'xy:1', 250], [], 1, []];
-    expect(await owners(undefined, shared)).toEqual(['x:1', 'y:1']);
-    expect(await owners('shared', shared)).toEqual(['x:1']);
-    expect(await owners('exclusive', shared)).toEqual(['y:1']);
-    const plain = ['17 x:1', 0, ['x:1', 250], [], 0, []];
-    expect(await owners(undefined, plain)).toEqual(['x:1']);
-    expect(await owners('exclusive', plain)).toEqual([NOBODY]);
-    expect(await owners(undefined, null)).toEqual([NOBODY]);
   });
 });
 
@@ -258,18 +234,6 @@ describe('Renewals', () => {
       { reason: { code: 'LOCK_UNAVAILABLE', key: 'b', effect: 'refused' } },
     ]);
     expect(deployment.runs).toHaveLength(commands);
-  });
-
-  it('fail together without the name of one of them', async () => {
-    const { deployment, states } = renew(
-      ['a', 'b'].map((name) => request(name)),
-      { run: () => AWAY },
-    );
-    expect(await states).toMatchObject([
-      { reason: { code: 'LOCK_UNAVAILABLE', key: undefined, effect: 'unknown' } },
-      { reason: { code: 'LOCK_UNAVAILABLE', key: undefined, effect: 'unknown' } },
-    ]);
-    expect(deployment.runs).toHaveLength(1);
   });
 });
 

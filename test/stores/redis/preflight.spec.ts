@@ -119,28 +119,6 @@ describe('Preflight', () => {
     expect(logs.lines).toHaveLength(1);
   });
 
-  it("warns of a user's client without a command timeout, connected already or not", async () => {
-    const server = await environment.server();
-    const connected = clientOf(server.url);
-    await connected.ping();
-    for (const client of [connected, clientOf(server.url)]) {
-      const { locks, warnings } = await boot(client);
-      await until(() => warnings.length > 0);
-      expect(warnings).toMatchObject([
-        {
-          code: 'command-timeout',
-          message: expect.stringMatching(/so that locks have a client of their own/),
-        },
-      ]);
-      expect(await warned(locks)).toEqual(['command-timeout']);
-      expect(warnings).toHaveLength(1);
-    }
-    const { locks } = await boot(clientOf(server.url, { commandTimeout: 5_000 }));
-    expect(await warned(locks)).toEqual([]);
-    // Ours are bounded.
-    expect(await warned((await boot({ port: server.port, host: '127.0.0.1' })).locks)).toEqual([]);
-  });
-
   it.each<[string, RedisOptions, RegExp]>([
     ['resend', { autoResendUnfulfilledCommands: true }, /Set autoResendUnfulfilledCommands to false/],
     ['retry-strategy', { retryStrategy: null }, /Set retryStrategy/],

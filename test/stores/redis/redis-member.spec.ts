@@ -59,18 +59,6 @@ describe('RedisMember', () => {
     expect(await allowed({ allowed: 2_000, run: 'r' })).toBe(2_000);
   });
 
-  it('counts for how long it has known a run, by its own clock, and forgets runs that no process names', async () => {
-    const one = member((await environment.server()).url);
-    const change = { ...NUMBERS, longest: 20 };
-    const known = async (...runs: string[]) =>
-      (await charterOf(one, { ...change, known: runs }))?.known ?? new Map<string, number>();
-    expect((await known('r')).get('r')).toBeLessThan(100);
-    await until(async () => ((await known('r')).get('r') ?? 0) > 250);
-    expect((await known('r', 'other')).get('other')).toBeLessThan(100);
-    expect([...(await known('other')).keys()]).toEqual(['other']);
-    expect([...(await known()).keys()]).toEqual(['other']);
-  });
-
   it('has its charter under one key, whatever the prefix of the client, in the database of the locks', async () => {
     const server = await environment.server();
     const client = new Redis(server.url, { enableAutoPipelining: true, keyPrefix: 'app:' });
@@ -85,12 +73,6 @@ describe('RedisMember', () => {
     expect(await changed).toMatchObject({ id: 'q' });
     await switched;
     expect(await server.client().keys('*')).toEqual([CHARTER_KEY]);
-  });
-
-  it('knows no run of a server that withholds INFO', async () => {
-    const server = await environment.server();
-    await server.client().call('ACL', 'SETUSER', 'default', '-info');
-    expect(await member(server.url).run()).toBeUndefined();
   });
 
   it.each(['0'.repeat(40), ''])('does not tell runs apart by an id that is hidden (%j)', async (runId) => {

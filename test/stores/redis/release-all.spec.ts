@@ -103,18 +103,6 @@ describe('The locks of a multi-lock, given up together', () => {
     expect(await redis.exists(...names(3))).toBe(0);
   });
 
-  it('are asked for anew only after that command, by a caller that wants another lease time', async () => {
-    const lease = await locks.acquire(names(3));
-    const before = await scriptCalls();
-    const waiting = locks.acquire('name:1', { leaseTime: 5_000 });
-    await lease.release();
-    const next = await waiting;
-    // An acquisition that goes ahead finds the lock busy, and needs a second one.
-    expect((await scriptCalls()) - before).toBe(2);
-    await next.release();
-    expect(await redis.exists(...names(3))).toBe(0);
-  });
-
   it('are given up one by one by a user that may not teach the server the script for all of them', async () => {
     const { username, password } = await createLeastUser(redis, 'limited', ['~*', '&*', '+@all', '-eval']);
     const limited = environment.service({
@@ -129,20 +117,6 @@ describe('The locks of a multi-lock, given up together', () => {
     expect(await redis.exists(...names(3))).toBe(0);
     expect(ofType(events, 'released')).toEqual(names(3));
     expect(ofType(events, 'release-failed')).toEqual([]);
-  });
-
-  it('are repeated one by one until the store has answered', async () => {
-    const proxy = await TcpProxy.start(server.port);
-    environment.add(() => proxy.stop());
-    const far = environment.service({ connection: proxy.url, keyPrefix: '', leaseTime: 3_000 });
-    const events = told(far);
-    const lease = await far.acquire(names(3));
-    proxy.dropRequests(true);
-    await lease.release();
-    expect(await redis.exists(...names(3))).toBe(3);
-    proxy.dropRequests(false);
-    await until(async () => (await redis.exists(...names(3))) === 0);
-    expect(ofType(events, 'release-failed')).toEqual(names(3));
   });
 
   it('show the connection that its server has become a replica', async () => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { QueueMessage } from '../../../lib/store/queue-messages.js';
 import { RedisLockStore } from '../../../lib/stores/redis/redis-lock-store.js';
 import { ScriptedDeployment } from '../../doubles/scripted-deployment.js';
-import { ServerClock, ServerClocks } from '../../../lib/stores/redis/commands/server-clock.js';
+import { ServerClock } from '../../../lib/stores/redis/commands/server-clock.js';
 
 const TEN_MINUTES = 600_000;
 
@@ -53,20 +53,6 @@ describe('The bound that a reply gives', () => {
     expect(clock.momentOf(110_020, 61_100)).toBe(61_019);
     clock.learn(110_020, 61_000, 61_020);
     expect(clock.momentOf(110_020, 61_100)).toBe(60_999);
-  });
-
-  it('is given up with a date that it contradicts', () => {
-    const clock = new ServerClock();
-    clock.learn(50_000, 1_000, 1_001);
-    expect(clock.momentOf(60_000, 1_100)).toBe(-Infinity);
-    expect(clock.momentOf(50_000, 1_100)).toBe(-Infinity);
-  });
-
-  it('is that of one server, and of no other', () => {
-    const clocks = new ServerClocks();
-    clocks.of('a').learn(50_000, 1_000, 1_001);
-    expect(clocks.of('a').momentOf(50_000, 1_100)).toBe(999);
-    expect(clocks.of('b').momentOf(50_000, 1_100)).toBe(-Infinity);
   });
 });
 

@@ -67,15 +67,6 @@ describe('The changes of a connection', () => {
     expect(open({ status: 'connecting' }).connection.isDown).toBe(false);
   });
 
-  it('are none where the client becomes ready over a connection that it has given up', async () => {
-    const { client, changes } = open({ status: 'connect' });
-    await settled();
-    client.stream.writable = false;
-    client.comeTo('ready');
-    await settled();
-    expect(changes).toEqual([]);
-  });
-
   it('are told while a client asks its sentinels in turn, whose connections never close', () => {
     const { client, changes } = open({ status: 'connecting', options: SENTINELS });
     client.emit('error', AWAY);
@@ -138,16 +129,6 @@ describe('Another connection', () => {
     client.comeTo('ready');
     expect(await Promise.all(running)).toEqual([17, 17]);
   });
-
-  it.each<[string, Given]>([
-    ["the application's", { options: RETRIES, owned: false }],
-    ['without a next attempt', { options: { retryStrategy: () => null } }],
-  ])('is not made by a client that is %s', async (_, given) => {
-    const { client } = open(given);
-    client.comeTo('end');
-    await jest.advanceTimersByTimeAsync(100);
-    expect(client.steps).toEqual([]);
-  });
 });
 
 describe('A script over a connection', () => {
@@ -192,16 +173,6 @@ describe('A script over a connection', () => {
     await settled();
     expect(await running).toMatchObject([{ status: 'rejected' }]);
   });
-
-  it('does not wait at all where the client has ended, or was refused', async () => {
-    const ended = open({ status: 'end', owned: false });
-    await expect(ended.run()).rejects.toMatchObject({ name: 'NotConnected', message: /end/ });
-    const { client, run } = open({ status: 'connecting' });
-    await settled();
-    client.emit('error', errorReply('WRONGPASS no'));
-    await expect(run()).rejects.toMatchObject({ name: 'NotAdmitted' });
-    expect(jest.getTimerCount()).toBe(0);
-  });
 });
 
 describe('What a client says of its errors', () => {
@@ -240,28 +211,6 @@ describe('What a client says of its errors', () => {
         client.emit('error', new Error('lost'));
       }),
     ).toBe(AWAY);
-  });
-
-  const infoRefused = (message: string) => Object.assign(errorReply(message), { command: { name: 'info' } });
-
-  it('that INFO is withheld makes the next connection do without it', () => {
-    const { client, connection } = open({ status: 'connect' });
-    client.emit('error', infoRefused("NOPERM User has no permissions to run the 'info' command"));
-    expect(client.options.enableReadyCheck).toBe(false);
-    expect(connection.outage().cause).toBeUndefined();
-  });
-
-  it.each<[string, Given, unknown]>([
-    ['a client of the application', { owned: false }, infoRefused('NOPERM no')],
-    ['a connection that is ready', { status: 'ready' }, infoRefused('NOPERM no')],
-    ['another answer to INFO', {}, infoRefused('LOADING no')],
-    ['another command', {}, Object.assign(errorReply('NOPERM no'), { command: { name: 'client' } })],
-    ['what is no answer', {}, AWAY],
-  ])('does not do that where it is about %s', (_, given, error) => {
-    const { client } = open({ status: 'connect', ...given });
-    client.on('error', () => undefined);
-    client.emit('error', error);
-    expect(client.options).not.toHaveProperty('enableReadyCheck');
   });
 });
 

@@ -120,30 +120,6 @@ describe('A lost connection', () => {
     await settled();
     expect([heard, subscription.active]).toEqual([['a: look'], false]);
   });
-
-  it('counts where it was lost again since the answer', async () => {
-    const { client, listen } = open();
-    const subscribing = listen('a');
-    client.status = 'close';
-    expect((await subscribing).active).toBe(false);
-  });
-});
-
-describe('A channel that belongs elsewhere', () => {
-  it('is given up at once, also while its listeners leave, and may come back', async () => {
-    const { client, subscriber, listen, heard, sent } = open();
-    const former = await listen('a');
-    await listen('b');
-    subscriber.keep((channel) => channel === 'b');
-    expect([heard, former.active]).toEqual([['a: look'], false]);
-    expect(sent()).toEqual(['subscribe a', 'subscribe b', 'unsubscribe a']);
-    former.close();
-    expect((await listen('a', 'anew')).active).toBe(true);
-    await jest.advanceTimersByTimeAsync(1_000);
-    expect(sent()).toEqual(['subscribe a']);
-    client.emit('message', 'a', 'hello');
-    expect(heard).toEqual(['a: look', 'anew: hello']);
-  });
 });
 
 describe('That messages come through', () => {
@@ -183,19 +159,6 @@ describe('An idle connection', () => {
     a.close();
     await jest.advanceTimersByTimeAsync(HEARTBEAT);
     expect(sent()).toEqual(['unsubscribe a', 'ping']);
-  });
-
-  it('is not tested without channels, and is tested again with the next', async () => {
-    const { listen, sent } = open();
-    (await listen('a')).close();
-    await jest.advanceTimersByTimeAsync(1_000);
-    sent();
-    await jest.advanceTimersByTimeAsync(HEARTBEAT);
-    expect(sent()).toEqual([]);
-    expect(jest.getTimerCount()).toBe(0);
-    await listen('a');
-    await jest.advanceTimersByTimeAsync(HEARTBEAT);
-    expect(sent()).toEqual(['subscribe a', 'ping']);
   });
 
   it('that is closed is left alone, with all its timers', async () => {

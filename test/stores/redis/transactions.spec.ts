@@ -1,11 +1,7 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { isLockUnavailableError, type LockService } from '../../../lib/index.js';
-import { createStore } from '../../support/store.js';
-import type { MemberStore } from '../../../lib/stores/quorum/member.js';
-import { ServerConnection } from '../../../lib/stores/redis/connection/connection.js';
 import { UnexpectedReply } from '../../../lib/stores/redis/connection/redis-errors.js';
-import { RedisMember } from '../../../lib/stores/redis/redis-member.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 import { until } from '../../scenarios/until.js';
 import { lockKeys } from '../../support/keys.js';
@@ -94,21 +90,5 @@ describe('On a shared client inside of MULTI', () => {
     await lease.release();
     await shared.exec();
     await until(async () => (await redis.exists('lock:held')) === 0);
-  });
-
-  it('a node of a quorum neither names itself nor takes a charter', async () => {
-    const connection = new ServerConnection(shared, 'shared', 500, false);
-    const store = createStore(
-      { connection: shared },
-      { keyPrefix: 'lock:', leaseTime: 12_000 },
-    ) as MemberStore;
-    const member = new RedisMember(store, connection);
-    await shared.multi({ pipeline: false });
-    await expect(member.run()).rejects.toBeInstanceOf(UnexpectedReply);
-    const charter = { id: 'abc', size: 3, longest: 1_000, names: 'a b c' };
-    await expect(member.charter(charter)).rejects.toBeInstanceOf(UnexpectedReply);
-    await shared.discard();
-    expect(await member.charter()).toMatchObject({ charter: undefined });
-    await connection.close();
   });
 });

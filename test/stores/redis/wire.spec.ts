@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import { LockKindMismatchError, type LockService } from '../../../lib/index.js';
+import { type LockService } from '../../../lib/index.js';
 import { slotOf } from '../../support/keys.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 import { until } from '../../scenarios/until.js';
@@ -175,14 +175,6 @@ describe('On the wire', () => {
       expect(await redis.eval(REDISSON_LOCK, 1, 'ours', LEASE, JAVA)).toBeNull();
       channel.stop();
     });
-  });
-
-  it('what has no TTL is no lock of Redisson, and stays', async () => {
-    await redis.hset('endless', JAVA, 1);
-    await expect(locks.tryAcquire('endless')).rejects.toThrow(LockKindMismatchError);
-    await expect(locks.acquire('endless', { waitTime: 700 })).rejects.toThrow(LockKindMismatchError);
-    expect(await redis.hgetall('endless')).toEqual({ [JAVA]: '1' });
-    expect(await redis.pttl('endless')).toBe(-1);
   });
 });
 

@@ -22,7 +22,6 @@ const PASSWORD = 'pass-4711-word';
 
 type ClusterOptions = NonNullable<ConstructorParameters<typeof Cluster>[1]>;
 type ClusterNode = ConstructorParameters<typeof Cluster>[0][number];
-type Address = RedisCluster['addresses'][number];
 
 const environment = TestEnvironment.ofEach();
 let cluster: RedisCluster;
@@ -135,16 +134,6 @@ describe("The user's own cluster client", () => {
       expect(names.filter((name) => own.slots[slotOf(name)] === undefined)).not.toEqual([]);
     });
 
-    it.each<[string, (address: Address) => ClusterNode]>([
-      ['numbers as strings', (address) => ({ ...address, stringNumbers: true })],
-      ['numbers as strings, by a URL', ({ port }) => `redis://127.0.0.1:${String(port)}?stringNumbers=true`],
-      ['a keyPrefix of its own', (address) => ({ ...address, keyPrefix: 'node:' })],
-    ])('with a node in its list that has %s is refused at boot', (_title, nodeOf) => {
-      const [first, ...others] = cluster.addresses.map((address, n) => (n === 0 ? nodeOf(address) : address));
-      const own = client({ lazyConnect: true }, [...others, first ?? 0]);
-      expect(() => service(own)).toThrow(/^connection: (?:with stringNumbers, |has two keyPrefix )/);
-    });
-
     it('with nodes in its list that read from replicas locks like any other', async () => {
       const listed = cluster.addresses.map((address) => ({ ...address, readOnly: true, keyPrefix: 'app:' }));
       const locks = service(client({ keyPrefix: 'app:' }, listed));
@@ -169,19 +158,6 @@ describe('A cluster of our own', () => {
     for (let n = 0; n < 20; n++) await (await locks.acquire(`name ${String(n)}`)).release();
     for (const master of masters) expect(await master.client().client('LIST')).toContain('user=by-url');
   });
-
-  it.each(['redisOptions', 'its list of nodes'])(
-    'finds a node for every name, also with numbers as strings in %s',
-    async (place) => {
-      const inNodes = place !== 'redisOptions';
-      const nodes = cluster.addresses.map((address) => ({ ...address, stringNumbers: inNodes }));
-      const options = { redisOptions: { stringNumbers: !inNodes } };
-      const locks = service({ cluster: nodes, options });
-      const names = Array.from({ length: 30 }, (_, n) => `name ${String(n)}`);
-      await Promise.all(names.map(async (name) => (await locks.acquire(name)).release()));
-      expect(await locks.health()).toMatchObject({ status: 'up' });
-    },
-  );
 
   it('with a prefix in its list of nodes is refused at boot, unless all have it', async () => {
     const nodes = cluster.addresses.map((address) => ({ ...address, keyPrefix: 'node:' }));

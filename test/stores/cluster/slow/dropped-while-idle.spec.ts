@@ -84,11 +84,3 @@ it('the connections for messages are replaced together with them: a lock that is
   await busy.release();
   expect((await waiting).held).toBe(true);
 });
-
-it('a lease is extended over the connection that follows', async () => {
-  const { locks, drop } = await stage();
-  const lease = await locks.acquire('order:9', { leaseTime: '1h' });
-  await drop();
-  await lease.extend('2h');
-  expect(lease.remainingTime()).toBeGreaterThan(3_600_000);
-});

@@ -147,25 +147,6 @@ describe('One of three masters', () => {
     await (await locks.acquire(gone, { waitTime: 60_000 })).release();
     await until(async () => (await locks.health()).nodes.every((node) => node.status === 'up'));
   });
-
-  it('freezes for good: the others go on, and its locks are there again after the failover', async () => {
-    const { locks } = service();
-    const [victim, other] = (await cluster.masters()) as [RedisServer, RedisServer];
-    const [[frozen = ''], [there = '']] = [await namesOn(victim, 1), await namesOn(other, 1)];
-    const slot = await cluster.slotOf(`lock:${frozen}`);
-    const [lease, elsewhere] = [await locks.acquire(frozen), await locks.acquire(there)];
-    await replicated(victim);
-    await cluster.expectFailover();
-    cluster.freeze(victim);
-    await replaced(slot, victim);
-    await sleep(LEASE);
-    expect(elsewhere.held).toBe(true);
-    expect(lease.held).toBe(true);
-    await lease.release();
-    await elsewhere.release();
-    await (await locks.acquire(frozen, { waitTime: 60_000 })).release();
-    cluster.thaw(victim);
-  });
 });
 
 describe('A process that does nothing but tell its health', () => {

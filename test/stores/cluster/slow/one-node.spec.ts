@@ -1,17 +1,14 @@
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { isLockUnavailableError, type LockEvent, type LockService } from '../../../../lib/index.js';
-import { until } from '../../../scenarios/until.js';
 import { RedisCluster } from '../../../support/redis-cluster.js';
-import { RedisServer } from '../../../support/redis-server.js';
 import { TestEnvironment } from '../../../support/test-environment.js';
 
 const environment = new TestEnvironment();
 let cluster: RedisCluster | undefined;
-let alone: RedisServer | undefined;
 
 afterAll(async () => {
   await environment.end();
-  await Promise.all([cluster?.stop(), alone?.stop()]);
+  await cluster?.stop();
 });
 
 const NAMES = Array.from({ length: 40 }, (_, n) => `name-${String(n)}`);
@@ -59,20 +56,5 @@ describe('a node of a cluster, given as a single server', () => {
     });
     const told = events.filter((event) => event.type === 'warning' && event.code === 'cluster-node');
     expect(told).toHaveLength(1);
-  });
-
-  it('is down also where it has all names', async () => {
-    alone = await RedisServer.start({
-      args: ['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1'],
-    });
-    const { port } = alone;
-    const client = alone.client();
-    await client.call('CLUSTER', 'ADDSLOTSRANGE', '0', '16383');
-    await until(async () => (await client.cluster('INFO')).includes('cluster_state:ok'));
-    const locks = environment.service({ connection: { port } });
-    expect(await locks.health()).toMatchObject({ status: 'down', warnings: [{ code: 'cluster-node' }] });
-    const asCluster = environment.service({ connection: { cluster: [{ host: '127.0.0.1', port }] } });
-    expect(new Set(await outcomes(asCluster))).toEqual(new Set(['held']));
-    expect(await asCluster.health()).toMatchObject({ status: 'up', warnings: [] });
   });
 });

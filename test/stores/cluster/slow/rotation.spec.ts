@@ -68,23 +68,4 @@ describe.each<[string, (redisOptions: { username: string; password: string }) =>
     const { nodes } = await locks.health();
     expect(nodes.map(({ subscriber }) => subscriber)).not.toContain(false);
   });
-
-  it('and that is refused to the connection for messages is told by health, until it is right', async () => {
-    const { locks, handOver, give } = await stage();
-    await onAll('ACL', 'SETUSER', 'app', 'resetpass', '>next');
-    await onAll('CLIENT', 'KILL', 'TYPE', 'pubsub');
-    await expect(locks.acquire('order:1', { waitTime: 0 })).resolves.toBeDefined();
-    const waiting = locks.acquire('order:1', { waitTime: 1_000, reentrant: false }).catch(() => undefined);
-    await until(async () => (await locks.health()).status === 'degraded');
-    await waiting;
-    // Also when no caller waits any more.
-    expect((await locks.health()).nodes[0]).toMatchObject({
-      subscriber: false,
-      error: expect.stringMatching(/do not come through, so waiters poll: .*WRONGPASS/),
-    });
-    give('next');
-    await until(async () => (await locks.health()).status === 'up');
-    for (const lease of locks.leases()) await lease.release();
-    await handOver();
-  });
 });

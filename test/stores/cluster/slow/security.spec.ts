@@ -12,7 +12,6 @@ type ClusterConnection = Extract<RedisConnection, { cluster: unknown }>;
 
 /** ms: longer than any call waits, so a caller that gets the lock was woken. */
 const leaseTime = 300_000;
-const PASSWORD = 'pass-4711-word';
 
 const environment = new TestEnvironment();
 let directory: string;
@@ -65,21 +64,6 @@ const refused = async (connection: ClusterConnection): Promise<void> => {
   await expect(locks.acquire('key', { waitTime: 500 })).rejects.toBeInstanceOf(LockUnavailableError);
   await locks.onApplicationShutdown();
 };
-
-describe('A cluster with a password', () => {
-  it('is used with it, and not without', async () => {
-    const cluster = await start();
-    for (const setting of ['masterauth', 'requirepass']) {
-      // Connections that are there already stay as they are.
-      for (const server of cluster.servers) await server.client().config('SET', setting, PASSWORD);
-    }
-    await expectHandOvers({
-      cluster: cluster.addresses,
-      options: { redisOptions: { password: PASSWORD } },
-    });
-    await refused({ cluster: cluster.addresses });
-  });
-});
 
 describe('A cluster with TLS', () => {
   /** The plain port is for the test's own questions. */

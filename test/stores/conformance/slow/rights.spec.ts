@@ -141,15 +141,6 @@ it.each([
   await give(right);
 });
 
-it('A waiter of a plain lock that could not leave its queue, without zrem, takes no entry', async () => {
-  const lease = await service().acquire('name');
-  await take('zrem');
-  judge(await outcomeOf(service().acquire('name', { waitTime: 100 })), 'zrem');
-  expect((await redis.keys('*queue*')).filter((key) => key.includes('name'))).toEqual([]);
-  await give('zrem');
-  await lease.release();
-});
-
 describe('Without publish', () => {
   it.each(Object.entries(KINDS))('%s: a waiter polls, and no release fails', async (kind, lockOf) => {
     await take('publish');
@@ -187,30 +178,6 @@ it.each(['publish', 'pubsub|numsub'])(
     });
   },
 );
-
-it('Without subscribe, health knows so from the first wait on', async () => {
-  await take('subscribe');
-  const [one, two] = [service(), service()];
-  expect(await two.health()).toMatchObject({ status: 'up', nodes: [{ subscriber: undefined }] });
-  const lease = await one.acquire('name');
-  const waiting = two.acquire('name', { waitTime: 20_000 });
-  await until(async () => (await two.health()).status === 'degraded');
-  expect(await two.health()).toMatchObject({ nodes: [{ subscriber: false }] });
-  await lease.release();
-  await (await waiting).release();
-});
-
-it('Without ping, messages come through all the same, and health says so', async () => {
-  await take('ping');
-  const [one, two] = [service(), service()];
-  const lease = await one.acquire('name');
-  const waiting = two.acquire('name', { waitTime: 20_000 });
-  await until(async () => (await one.inspect('name'))?.waiters.processes === 1);
-  const { status, nodes } = await two.health();
-  expect([status, nodes[0]]).toMatchObject(['up', { subscriber: true, error: undefined }]);
-  await lease.release();
-  await (await waiting).release();
-});
 
 it('A right that one kind needs costs the renewals of that kind only', async () => {
   const locks = service(2_000);

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import type { Charters } from '../../../../lib/stores/quorum/charters.js';
-import { type Change, quorumOf, type Report } from '../../../../lib/stores/quorum/member.js';
+import { quorumOf } from '../../../../lib/stores/quorum/member.js';
 import { Quorum } from '../../../../lib/stores/quorum/quorum.js';
 import { ScriptedMember } from '../scripted-member.js';
 
@@ -161,110 +161,4 @@ describe('A process that does not know the quorum', () => {
       { numRuns: 150 },
     );
   });
-});
-
-/** A service's way to a member. */
-class Way extends ScriptedMember {
-  /** Votes that the service gives arrive when this is called, if it is set. */
-  private deliver: (() => void)[] | undefined;
-
-  constructor(private readonly server: ScriptedMember) {
-    super(server.node);
-    Object.defineProperty(this, 'generation', { get: () => server.generation });
-  }
-
-  static all(servers: readonly ScriptedMember[]): Way[] {
-    return servers.map((server) => new Way(server));
-  }
-
-  hold(): void {
-    this.deliver = [];
-  }
-
-  arrive(): void {
-    for (const each of this.deliver ?? []) each();
-    this.deliver = undefined;
-  }
-
-  override run(): Promise<string | undefined> {
-    return this.reachable ? this.server.run() : super.run();
-  }
-
-  override async charter(change?: Change): Promise<Report> {
-    const { generation } = this;
-    if (!this.reachable) return super.charter(change);
-    if (change?.run !== undefined && this.deliver !== undefined)
-      await new Promise<void>((resolve) => this.deliver?.push(resolve));
-    if (generation !== this.generation) throw new Error('the connection was lost meanwhile');
-    return await this.server.charter(change);
-  }
-}
-
-describe('Two founders with different leases', () => {
-  const SHORT = 2_000;
-  const LONG = 20_000;
-  let servers: ScriptedMember[];
-
-  beforeEach(() => {
-    jest.useFakeTimers();
-    servers = Array.from({ length: 3 }, (_, n) => new ScriptedMember(`node-${String(n)}`));
-  });
-  afterEach(() => {
-    jest.useRealTimers();
-  });
-
-  /** Each vote comes with the longest lease that a service may take, so that a restarted member waits for so long. */
-  function expectVotesToKnow(...services: readonly Charters[]): void {
-    const voting = servers.filter(({ chartered, runId }) => chartered?.run === runId);
-    const most = Math.max(...services.map(({ allowed }) => allowed));
-    expect(voting.length).toBeGreaterThan(1);
-    expect(most).toBeGreaterThan(0);
-    for (const { chartered } of voting) expect(chartered?.longest).toBeGreaterThanOrEqual(most);
-  }
-
-  const votes = (index: number) => servers[index]?.chartered?.run === servers[index]?.runId;
-
-  /** Until the member votes, and no longer: further surveys would tell all members the greatest numbers. */
-  async function survey(service: Charters, member: number): Promise<void> {
-    for (let passed = 0; passed < LONG + 2_000 && !votes(member); passed += 100) {
-      void service.survey(true);
-      await jest.advanceTimersByTimeAsync(100);
-    }
-  }
-
-  it('agree on the longest lease if the votes of one come late, and a member has restarted meanwhile', async () => {
-    const ways = Way.all(servers);
-    const slow = new Quorum(ways, LONG).charters;
-    for (const way of ways) way.hold();
-    void slow.survey();
-    await jest.advanceTimersByTimeAsync(100);
-    servers[2]?.restart();
-    const others = Way.all(servers);
-    others[1]!.reachable = false;
-    const quick = new Quorum(others, SHORT).charters;
-    await survey(quick, 2);
-    for (const way of ways) way.arrive();
-    await jest.advanceTimersByTimeAsync(100);
-    expectVotesToKnow(slow, quick);
-  });
-
-  it.each([
-    ['shorter', SHORT, LONG],
-    ['longer', LONG, SHORT],
-  ])(
-    'agree on it if each lacks another member, and the votes of the %s one are late',
-    async (_, late, early) => {
-      const [mine, theirs] = [Way.all(servers), Way.all(servers)];
-      mine[0]!.reachable = false;
-      theirs[2]!.reachable = false;
-      const slow = new Quorum(mine, late).charters;
-      const quick = new Quorum(theirs, early).charters;
-      for (const way of mine) way.hold();
-      await survey(slow, 1);
-      await survey(quick, 1);
-      for (const way of mine) way.arrive();
-      await jest.advanceTimersByTimeAsync(100);
-      expectVotesToKnow(slow, quick);
-    },
-  );
 });

@@ -1,6 +1,7 @@
+import { afterAll, beforeAll, beforeEach } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import type { Script } from '../../../../lib/stores/redis/commands/script.js';
-import type { RedisServer } from '../../../support/redis-server.js';
+import { RedisServer } from '../../../support/redis-server.js';
 
 export const LOCK = 'lock';
 export const FENCE = 'fence';
@@ -16,20 +17,32 @@ export const FAR = 9e15;
 
 /** One lock as its keys, for scripts that are run by hand. All processes named in `listening` hear what they are told. */
 export class BareLock {
-  readonly redis: Redis;
-  private readonly listener: Redis;
+  redis!: Redis;
+  private listener!: Redis;
   private heard: string[] = [];
 
-  constructor(server: RedisServer) {
+  /** One on a server for all tests of a file, each of which begins without keys. */
+  static set(): BareLock {
+    const lock = new BareLock();
+    let server: RedisServer;
+    beforeAll(async () => {
+      server = await RedisServer.start();
+      lock.connect(server);
+    });
+    beforeEach(() => lock.clear());
+    afterAll(async () => {
+      lock.listener.disconnect();
+      await server.stop();
+    });
+    return lock;
+  }
+
+  private connect(server: RedisServer): void {
     this.redis = server.client();
     this.listener = this.redis.duplicate();
     this.listener.on('message', (channel: string, message: string) => {
       this.heard.push(`${channel.replace('lock_queue__channel:', '')}: ${message}`);
     });
-  }
-
-  close(): void {
-    this.listener.disconnect();
   }
 
   async clear(): Promise<void> {
@@ -48,11 +61,6 @@ export class BareLock {
     // The messages were sent before this answer.
     await this.listener.ping();
     return this.heard.splice(0);
-  }
-
-  /** Whether the server refuses what needs memory. */
-  async full(isFull: boolean): Promise<void> {
-    await this.redis.config('SET', 'maxmemory', isFull ? '1' : '0');
   }
 
   async run(script: Script, ...args: (string | number)[]): Promise<unknown> {

@@ -1,22 +1,8 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { inspect, queueAcquire, queueRelease, renew } from '../../../support/scripts.js';
-import { RedisServer } from '../../../support/redis-server.js';
 import { BareLock, CLAIM, FAR, FENCE, LEASE, LOCK, QUEUE, STAY } from './bare-lock.js';
 
-let server: RedisServer;
-let lock: BareLock;
-
-beforeAll(async () => {
-  server = await RedisServer.start();
-  lock = new BareLock(server);
-});
-
-afterAll(async () => {
-  lock.close();
-  await server.stop();
-});
-
-beforeEach(() => lock.clear());
+const lock = BareLock.set();
 
 interface Ask {
   mode?: 'x' | 's';
@@ -308,6 +294,13 @@ describe('A turn', () => {
 });
 
 describe('A release of a lock with holders', () => {
+  it('lets no waiter of the plain lock lose its entry', async () => {
+    await lock.fence('5 z:1');
+    await lock.waiters({ 'p b:1 7': 90 });
+    expect(await release('a:1')).toBe(0);
+    expect(await lock.queue()).toEqual(['p b:1 7']);
+  });
+
   it('gives up the entry, by the lease that was asked for or by a search', async () => {
     await lock.holders('5 b:1 fair 1', { 'xb:1': 5_000 });
     await lock.listen('a');

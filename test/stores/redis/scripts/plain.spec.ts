@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import {
   acquire as acquireScript,
   acquireAll,
@@ -7,25 +7,11 @@ import {
   renew,
   transfer,
 } from '../../../support/scripts.js';
-import { RedisServer } from '../../../support/redis-server.js';
 import { BareLock, CLAIM, FAR, FENCE, LEASE, LOCK, QUEUE, STAY } from './bare-lock.js';
 
 const CHANNEL = 'lock_queue__channel:releases';
 
-let server: RedisServer;
-let lock: BareLock;
-
-beforeAll(async () => {
-  server = await RedisServer.start();
-  lock = new BareLock(server);
-});
-
-afterAll(async () => {
-  lock.close();
-  await server.stop();
-});
-
-beforeEach(() => lock.clear());
+const lock = BareLock.set();
 
 type Reply = number | [look: number, holder: string | null, ...rest: (number | string | null)[]];
 
@@ -134,6 +120,16 @@ describe('A plain lock that is busy', () => {
 });
 
 describe('A release of a plain lock', () => {
+  it('leaves the greatest token that was given out', async () => {
+    await lock.plain('a:1', 5_000, '5 a:1');
+    await release('a:1', { token: 9 });
+    expect(await lock.redis.get(FENCE)).toBe('9');
+    expectNear(await left(FENCE), near(STAY));
+    await lock.plain('a:1', 5_000, '12 a:1');
+    await release('a:1', { token: 9 });
+    expect(await lock.redis.get(FENCE)).toBe('12 a:1');
+  });
+
   it('gives up an entry of what has become something else', async () => {
     await lock.waiters({ [`p a:1 ${String(LEASE)}`]: 90, 'p b:1 30000': 50 });
     await lock.redis.set(LOCK, 'a');

@@ -151,15 +151,6 @@ describe.each(CASES)('A connection with %s', (_, reason, credentials, prepare, m
   );
 });
 
-it('What becomes of the connection afterwards counts: a server that is away is waited for', async () => {
-  await acl('app', 'on', `>${PASSWORD}`, '~*', '&*', '+@all');
-  const locks = service(urlOf({ username: 'app', password: 'wrong' }));
-  await refusal(locks);
-  await server.kill();
-  await until(async () => (await locks.health()).nodes[0]?.error?.includes('not connected') === true);
-  await expect(locks.acquire('key', { waitTime: 100 })).rejects.toMatchObject({ permanent: false });
-});
-
 describe('The errors of a client of the application', () => {
   const VERSIONS = [
     ['6', () => new Redis(urlOf({ username: 'nobody', password: PASSWORD }), { lazyConnect: true })],

@@ -68,19 +68,6 @@ describe('A connection given as', () => {
     server = await environment.server();
   });
 
-  it('options, which stay as they are', async () => {
-    const options: RedisOptions = {
-      host: '127.0.0.1',
-      port: server.port,
-      keyPrefix: 'app:',
-      lazyConnect: true,
-    };
-    const before = { ...options };
-    const locks = service(options);
-    await expectHandOvers(locks, service(server.url, { keyPrefix: 'app:lock:' }));
-    expect(options).toEqual(before);
-  });
-
   describe("the user's own client", () => {
     const client = (options: RedisOptions = {}): Redis => {
       const made = new Redis(server.url, { ...options, disconnectTimeout: 0, replyMapping: 'legacy' });

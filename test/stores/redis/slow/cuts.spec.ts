@@ -157,20 +157,6 @@ describe('A connection that is slow', () => {
 
   afterAll(() => environment.end());
 
-  it('calls no lock busy of which nothing is known', async () => {
-    const server = await environment.server();
-    const proxy = await TcpProxy.start(server.port);
-    environment.add(() => proxy.stop());
-    const locks = environment.service({ connection: proxy.url, leaseTime: LEASE });
-    await (await locks.acquire('warm-up')).release();
-    // The connection for messages has yet to be made, and takes longer than there is.
-    proxy.replyDelay(60_000);
-    await expect(locks.getFairLock('free').acquire({ waitTime: 200 })).rejects.toMatchObject({
-      code: 'LOCK_UNAVAILABLE',
-    });
-    proxy.replyDelay(0);
-  });
-
   /** Two services, one of them behind a proxy. */
   async function nearAndFar() {
     const server = await environment.server();
@@ -194,23 +180,6 @@ describe('A connection that is slow', () => {
     await sleep(500);
     proxy.replyDelay(0);
     expect(await acquired).toBe(true);
-  });
-
-  it.each([
-    ['late', 1_700],
-    ['never', 60_000],
-  ])('leaves no fixed lease without a holder where its extension is answered %s', async (_when, delay) => {
-    const { server, proxy, far } = await nearAndFar();
-    await server.client().script('LOAD', scripts.renew.source);
-    const lease = await far.acquire('extended', { leaseTime: 1_500 });
-    proxy.replyDelay(delay);
-    const extended = lease.extend(LEASE).catch(() => undefined);
-    await until(async () => (await server.client().pttl('lock:extended')) > 1_500);
-    await extended;
-    expect(lease.held).toBe(false);
-    proxy.replyDelay(0);
-    proxy.cut();
-    await until(async () => (await server.client().exists('lock:extended')) === 0);
   });
 
   it.each([

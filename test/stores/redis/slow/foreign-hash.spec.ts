@@ -1,10 +1,8 @@
-import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { LockLostError, type LockService } from '../../../../lib/index.js';
 import { lockOf } from '../../../queue/kinds.js';
 import { TestEnvironment } from '../../../support/test-environment.js';
 import { until } from '../../../scenarios/until.js';
-import type { RedisServer } from '../../../support/redis-server.js';
 import { expectMismatch, lockingIn, type Place, placesOf } from '../foreign.js';
 
 /** What an application, or another kind of lock of another library, keeps in a hash. */
@@ -108,74 +106,4 @@ describe.each(placesOf(environment))('A hash of the application on %s', (_, open
       await (await locks.acquire('theirs')).release();
     },
   );
-});
-
-describe('What is looked at', () => {
-  let server: RedisServer;
-  let locks: LockService;
-
-  beforeAll(async () => {
-    server = await environment.server();
-    locks = environment.service({ connection: server.url, leaseTime: 300_000 });
-    for (let n = 0; n < 2; n++) {
-      const lease = await locks.acquire('key');
-      await lease.extend(400_000);
-      await lease.release();
-    }
-  });
-
-  /** The commands of the scripts. */
-  const commandsOf = async (work: () => Promise<unknown>): Promise<Record<string, number>> => {
-    await server.resetCommandCalls();
-    await work();
-    const calls = Object.entries(await server.commandCalls());
-    // A hold that lasts asks for messages, a connection for its server: that has nothing to do with it.
-    return Object.fromEntries(
-      calls.filter(([command]) => !/^(?:evalsha|eval|info|subscribe|ping)$/.test(command)),
-    );
-  };
-
-  it('is nothing where the lock is free, one’s own, or given up', async () => {
-    const take = () => locks.acquire('key');
-    expect(await commandsOf(take)).toEqual({
-      hlen: 1,
-      time: 1,
-      set: 1,
-      hset: 1,
-      pexpire: 1,
-      // Whether anybody stands in the queue.
-      exists: 1,
-    });
-    const [lease] = locks.leases();
-    expect(await commandsOf(() => lease!.extend(400_000))).toEqual({
-      time: 1,
-      hexists: 1,
-      pttl: 2,
-      pexpire: 2,
-    });
-    expect(await commandsOf(() => lease!.release())).toEqual({ hdel: 1, exists: 1, publish: 1 });
-  });
-
-  it('is one field of a busy one, and no field of a great hash', async () => {
-    // Not held by a service, which looks at its holds.
-    await server.client().hset('lock:busy', `${randomUUID()}:1`, '1');
-    await server.client().pexpire('lock:busy', 30_000);
-    expect(await commandsOf(() => locks.tryAcquire('busy'))).toMatchObject({
-      hlen: 1,
-      hexists: 1,
-      hgetall: 1,
-      pttl: 1,
-    });
-    const fields = Array.from({ length: 1_000 }, (_, n) => [`user:${String(n)}`, '1']).flat();
-    await server.client().hset('lock:great', ...fields);
-    const attempts = [
-      () => locks.tryAcquire('great'),
-      () => locks.inspect('great'),
-      () => locks.forceRelease('great'),
-    ];
-    for (const attempt of attempts) {
-      const calls = await commandsOf(() => attempt().catch((error: unknown) => error));
-      expect(Object.keys(calls)).not.toContain('hgetall');
-    }
-  });
 });

@@ -5,7 +5,6 @@ import { type LockModuleOptions, type LockService } from '../../../../lib/index.
 import { TestEnvironment } from '../../../support/test-environment.js';
 import { until } from '../../../scenarios/until.js';
 import { COMMANDS } from '../../../support/script-commands.js';
-import { acquire, trial } from '../../../support/scripts.js';
 import { refusal } from '../refusal.js';
 import { RedisCluster } from '../../../support/redis-cluster.js';
 import type { RedisServer } from '../../../support/redis-server.js';
@@ -195,28 +194,6 @@ describe('Where only EVALSHA', () => {
 describe('The lock that health takes', () => {
   beforeEach(async () => {
     server = await environment.server({ args: [...MASTER_ARGS, '--appendonly', 'yes'] });
-  });
-
-  it('leaves nothing behind, and nothing for replicas and the append-only file', async () => {
-    const replica = await startReplica(server);
-    environment.add(() => replica.stop());
-    const locks = service({ leaseTime: 300_000 });
-    await locks.acquire('held');
-    const keys = async (): Promise<string[]> => (await server.client().keys('*')).sort();
-    const offset = async (): Promise<number> =>
-      Number(/master_repl_offset:(\d+)/.exec(await server.client().info())?.[1]);
-    const [before, written] = [await keys(), await offset()];
-    expect(await locks.health()).toMatchObject({ status: 'up' });
-    expect(await keys()).toEqual(before);
-    // Messages, and what a master says of itself, are told to replicas as ever.
-    expect((await offset()) - written).toBeLessThan(150);
-  });
-
-  it('is not tried in the background', async () => {
-    await (await service().acquire('key')).release();
-    // By the look at a new connection.
-    await until(async () => ((await server.commandCalls()).info ?? 0) > 2);
-    expect(await server.client().script('EXISTS', trial.sha, acquire.sha)).toEqual([0, 1]);
   });
 
   it('finds no room where memory is full: what is held is kept, so health is degraded', async () => {

@@ -152,19 +152,6 @@ describe('With the memory of Redis full', () => {
     expect(await store.acquire(request)).toMatchObject({ ...first, retryAfter: expect.any(Number) });
   });
 
-  it.each([
-    ['reader beside a reader', READ, READ],
-    ['second permit', semaphore(2), semaphore(2)],
-  ])('a %s is not granted, and the first keeps its own', async (_, first, second) => {
-    const lease = await lockOf(locks, 'shared', first).acquire();
-    await fill();
-    await expectRefused(lockOf(other, 'shared', second).acquire({ waitTime: 0 }));
-    expect((await locks.inspect('shared'))?.holders).toMatchObject([{ owner: lease.owner }]);
-    await lease.extend(MINUTE);
-    await lease.release();
-    expect(await lockKeys(server.client())).toEqual([]);
-  });
-
   it.each<[string, (service: LockService) => Promise<Lease>]>([
     ['plain locks', (service) => service.acquire(['a', 'b', 'c'])],
     [

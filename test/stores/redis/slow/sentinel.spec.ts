@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { LockUnavailableError, type LockEvent, type LockService } from '../../../../lib/index.js';
+import { type LockService } from '../../../../lib/index.js';
 import { TestEnvironment } from '../../../support/test-environment.js';
 import { until } from '../../../scenarios/until.js';
 import type { RedisServer } from '../../../support/redis-server.js';
@@ -236,24 +236,6 @@ describe('A connection that leads to a demoted master', () => {
     await lease.release();
   });
 
-  it('is followed by one to the new master, and so is the one for messages: a waiter there is not taken for dead', async () => {
-    const locks = environment.service({ connection: proxy.url, leaseTime: LEASE });
-    const lease = await locks.acquire('warm');
-    const before = environment.service({ connection: former.url, leaseTime: LEASE });
-    // The process of the holder receives messages once it has held a lock for a second.
-    await until(async () => (await before.requestRelease('warm')) === 1);
-    await lease.release();
-    await failOver();
-    // As a server does that ends idle connections, which those with a subscription never are.
-    await former.client().call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
-    const holder = environment.service({ connection: next.url, leaseTime: 300_000 });
-    const held = await holder.acquire('key');
-    const waiting = locks.acquire('key');
-    await sleep(2_000);
-    await held.release();
-    await (await waiting).release();
-  });
-
   it('is given up where the replica has lost its master and refuses everything', async () => {
     const locks = environment.service({ connection: proxy.url, leaseTime: LEASE });
     await (await locks.acquire('key')).release();
@@ -264,42 +246,6 @@ describe('A connection that leads to a demoted master', () => {
     await gone.stop();
     proxy.leadTo(next.port);
     await (await locks.acquire('key')).release();
-  });
-
-  it("stays where it is the application's own, which hears READONLY", async () => {
-    const client = new Redis(proxy.url);
-    environment.add(() => {
-      client.disconnect();
-    });
-    await once(client, 'ready');
-    let closed = false;
-    client.once('close', () => (closed = true));
-    const locks = environment.service({ connection: client, leaseTime: LEASE });
-    await (await locks.acquire('key')).release();
-    await failOver();
-    const error = await locks.acquire('key', { waitTime: 1_000 }).catch((reason: unknown) => reason);
-    expect(error).toBeInstanceOf(LockUnavailableError);
-    expect((error as LockUnavailableError).cause).toMatchObject({
-      message: expect.stringContaining('READONLY'),
-    });
-    expect(closed).toBe(false);
-  });
-
-  it('is given up seldom where there is none but replicas', async () => {
-    const locks = environment.service({ connection: former.url, leaseTime: LEASE });
-    const events: LockEvent[] = [];
-    locks.events$.subscribe((event) => events.push(event));
-    await (await locks.acquire('key')).release();
-    await former.client().replicaof('127.0.0.1', next.port);
-    const begun = performance.now();
-    await Promise.all(
-      Array.from({ length: 10 }, (_, n) =>
-        locks.acquire(`n${String(n)}`, { waitTime: 2_500 }).catch(() => undefined),
-      ),
-    );
-    const count = events.filter(({ type }) => type === 'disconnected').length;
-    expect(count).toBeGreaterThan(0);
-    expect(count).toBeLessThanOrEqual(1 + (2 * (performance.now() - begun)) / 1_000);
   });
 });
 

@@ -156,7 +156,8 @@ describe.each(STATES)('When Redis %s', (_, code, enter, args = []) => {
       client.disconnect();
     });
     onClient = environment.service({ connection: client, leaseTime: LEASE, waitTime: WAIT });
-    for (const service of [locks, onClient]) await (await service.acquire('secret-name')).release();
+    for (const service of [locks, onClient])
+      await (await service.acquire('secret-name', { waitTime: 60_000 })).release();
   });
 
   afterEach(() => environment.end());
@@ -200,7 +201,7 @@ describe.each(STATES)('When Redis %s', (_, code, enter, args = []) => {
     await until(async () => (await locks.health()).status === 'up');
     // Whatever was asked for in vain has been taken back.
     await until(async () => (await lockKeys(server.client())).length === 0);
-    expect(await onClient.using('secret-1', () => 'ran')).toBe('ran');
+    expect(await onClient.using('secret-1', { waitTime: 60_000 }, () => 'ran')).toBe('ran');
   });
 });
 
