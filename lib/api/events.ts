@@ -94,9 +94,10 @@ export type LockEvent =
     }
   | {
       /**
-       * A lease that has entered another one is held longer than that one. No nested call does this. The work of another
-       * request does, which a shared queue, pool or batch has started in the async context of the holder: two callers are
-       * inside. Sent once for each lease. `label` and `at` are of the lease that is still held.
+       * A lease that has entered the one of a callback is held longer than that one. No nested call does this that its
+       * callback waits for. The work of another request may, which a shared queue, pool or batch has started in the async
+       * context of the holder: two callers are inside. Sent once for each lease. `label` and `at` are of the lease that is
+       * still held.
        */
       readonly type: 'outlived';
       readonly name: string;
