@@ -239,7 +239,7 @@ export class Hold implements TenureUser, ScopedHold {
   leave(lease: LeaseShare, at: number): Promise<void> {
     // Only the first lease of the hold has been entered by all others. Those that are acquired by hand in one scope may be
     // released in any order.
-    const isEntered = lease.since === this.since && !lease.isByHand;
+    const isEntered = lease === this.leases[0] && lease.since === this.since && !lease.isByHand;
     this.depart(lease, at);
     if (this.count > 0) {
       if (isEntered) watchOutliving(this, lease, [...this.leases]);

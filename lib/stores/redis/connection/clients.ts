@@ -3,7 +3,7 @@ import type { ClusterNodes } from './cluster-nodes.js';
 import { urlOptions } from './connection-url.js';
 import { sentinelOptions } from './sentinel-connector.js';
 import { HEARTBEAT } from '../messages/subscriber.js';
-import { afterInput, clearTimer, monotonicTime, random, setTimer } from '../../../runtime/runtime.js';
+import { afterInput, clearTimer, idle, monotonicTime, random, setTimer } from '../../../runtime/runtime.js';
 
 /** ms without an attempt to connect, after which the next attempt begins again with the shortest pause. */
 const CALM = 1_500;
@@ -84,41 +84,58 @@ export function commandClient(given: string | RedisOptions, commandTimeout: numb
   return client;
 }
 
-/** The private part of a client of ioredis that `socketTimeout` belongs to. */
+/** The private part of a client of ioredis that `socketTimeout` belongs to. It sets no second timer beside the first one. */
 interface Silence {
   socketTimeoutTimer?: NodeJS.Timeout | undefined;
   readonly commandQueue: { readonly length: number };
   setSocketTimeout(): void;
 }
 
+/** How often a connection in use is looked at, while it may be silent: the last answer may be as much older. */
+const LOOKS = 8;
+
 /**
- * Gives up a silent connection, as ioredis does, with two differences. A process that was busy or stopped finds the timer due
- * before it reads: an answer that has arrived by then counts. And the timer ends with its connection: that of ioredis 5 would
- * keep the process alive, and destroy the connection that has followed.
+ * Gives up a silent connection, as ioredis does, with three differences. A process that was busy or stopped finds the timer due
+ * before it reads: an answer that has arrived by then counts. The timer ends with its connection: that of ioredis 5 would keep
+ * the process alive, and destroy the connection that has followed. And a connection in use has one timer, which lasts, in
+ * place of one for each command.
  */
 function watchSilence(client: Redis): void {
   const its = client as unknown as Silence;
-  const end = () => {
-    clearTimer(its.socketTimeoutTimer);
-    its.socketTimeoutTimer = undefined;
-  };
+  let watched: Redis['stream'] | undefined;
+  let heard = 0;
   its.setSocketTimeout = () => {
     const { stream, options } = client;
     const silence = options.socketTimeout ?? 0;
-    const timer = setTimer(() => {
-      afterInput(() => {
-        if (its.socketTimeoutTimer === timer)
-          stream.destroy(new Error(`nothing came back within ${String(silence)} ms`));
-      });
-    }, silence);
-    its.socketTimeoutTimer = timer;
-    // After the listener that reads the answers.
-    stream.once('data', () => {
-      end();
-      if (its.commandQueue.length > 0) its.setSocketTimeout();
-    });
+    if (stream !== watched) {
+      watched = stream;
+      stream.on('data', () => heard++);
+    }
+    let [before, since] = [heard, monotonicTime()];
+    const arm = (): void => {
+      const timer = idle(
+        setTimer(() => {
+          afterInput(() => {
+            if (its.socketTimeoutTimer === timer) look();
+          });
+        }, silence / LOOKS),
+      );
+      its.socketTimeoutTimer = timer;
+    };
+    const look = (): void => {
+      its.socketTimeoutTimer = undefined;
+      if (its.commandQueue.length === 0) return;
+      const time = monotonicTime();
+      if (heard !== before) [before, since] = [heard, time];
+      if (time - since < silence) arm();
+      else stream.destroy(new Error(`nothing came back within ${String(silence)} ms`));
+    };
+    arm();
   };
-  client.on('close', end);
+  client.on('close', () => {
+    clearTimer(its.socketTimeoutTimer);
+    its.socketTimeoutTimer = undefined;
+  });
 }
 
 /** As `commandClient`, for a cluster. Only this library sends commands again, because it knows the meaning of a command. */
