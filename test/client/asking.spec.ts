@@ -209,6 +209,28 @@ describe('A caller that leaves', () => {
     expect(releasedBefore).toBe(0);
     expect(port.released.map(({ request }) => request.owner)).toEqual([ownersOf(port)[0]]);
   });
+
+  it.each([true, false])(
+    'leaves a grant to the next caller that wants another lease: queues %s',
+    (hasQueues) =>
+      inWorld(3, async (stage) => {
+        const port = new ScriptedPort(stage, { hasQueues });
+        const stop = new AbortController();
+        port.replies = [port.after(50, GRANT), () => ({ ...GRANT, fencingToken: 8 })];
+        const leaving = port.locks.acquire('a', { ...PATIENT, signal: stop.signal });
+        leaving.catch(() => undefined);
+        const next = port.locks.acquire('a', { ...PATIENT, leaseTime: 5_000, renew: true });
+        await stage.pass(20);
+        stop.abort();
+        const lease = await next;
+        expect(lease).toMatchObject({ held: true, fencingToken: 8 });
+        expect(port.asked.map(({ request }) => request.leaseTime)).toEqual([30_000, 5_000]);
+        const [first, second] = port.asked.map(({ request }) => request);
+        // The store shortens no hold, so it is given back, and another owner asks.
+        expect(second?.owner).not.toBe(first?.owner);
+        expect(port.released.map(({ request }) => request.owner)).toEqual([first?.owner]);
+      }),
+  );
 });
 
 describe('A store without queues', () => {

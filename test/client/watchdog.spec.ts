@@ -211,4 +211,19 @@ describe('the watchdog', () => {
     expect((lease.signal.reason as LockLostError).reason).toBe('max-hold');
     await bounded.onApplicationShutdown();
   });
+
+  it('counts maxHoldTime anew after a hand-off', async () => {
+    const bounded = new LockService({ store, leaseTime: 30_000, maxHoldTime: 20_000 });
+    const first = await bounded.acquire('b');
+    const waiting = bounded.acquire('b');
+    await jest.advanceTimersByTimeAsync(900);
+    await first.release();
+    const second = await waiting;
+    expect(second.owner).toBe(first.owner);
+    await jest.advanceTimersByTimeAsync(19_500);
+    expect(second.held).toBe(true);
+    await jest.advanceTimersByTimeAsync(600);
+    expect((second.signal.reason as LockLostError).reason).toBe('max-hold');
+    await bounded.onApplicationShutdown();
+  });
 });
