@@ -21,7 +21,8 @@ const ofApplications: OfApplications = (shared[SERVICES] ??= new WeakMap());
  *
  * The module of Nest that provides ModulesContainer is the first one of each application and is global, so Nest calls its
  * hooks at last. Nest knows it from the boot on, and calls no hook of a module that is loaded lazily.
- * @throws LockClosedError for a module that is loaded lazily after the last hook: nothing would ever end its service
+ * @throws LockClosedError for a module that is loaded lazily after the last hook: nothing would ever end its service. It is not
+ *   noticed for the first LockModule of an application
  */
 export function endAfterLastHook(service: LockService, modules: ModulesContainer): void {
   const state = stateOf(service);
