@@ -21,13 +21,12 @@ describe('What lies beside a lock (pitfall 43)', () => {
 
     // The fence of the first is written, and its queue made.
     const store = createStore({ connection: stage.server.url }, { keyPrefix: 'lock:', leaseTime: 30_000 });
-    const holder = { name, owner: 'holder:1', leaseTime: 1_000 };
+    const holder = { name, owner: 'holder:1', leaseTime: 30_000 };
     await store.acquire(holder);
-    const request = { names: [name, beside], owner: 'asker:1', leaseTime: 1_000 };
+    const request = { names: [name, beside], owner: 'asker:1', leaseTime: 30_000 };
     expect(await store.acquireAll(request)).toMatchObject({ granted: false, name });
     await store.release(holder);
     await store.close();
-    await sleep(120);
     const fair = locks.getFairLock(name);
     const first = await fair.acquire();
     const second = fair.acquire();

@@ -127,7 +127,7 @@ describe('The watchdog', () => {
     }));
 
   it('never revives what has ended in the store', async () => {
-    const service = stage.service({ leaseTime: 900 });
+    const service = stage.service({ leaseTime: 6_000 });
     const first = await lockOf(service, 'over', READ).acquire();
     const second = await lockOf(service, 'over', READ).acquire();
     await stage.redis.zadd('lock:over', Date.now() - 1_000, `s${first.owner}`);

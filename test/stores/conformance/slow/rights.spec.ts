@@ -207,8 +207,10 @@ it.each([
     const waiting = lockOf(two).acquire({ waitTime: 20_000 });
     let granted = false;
     void waiting.then(() => (granted = true));
-    await until(async () => (await two.health()).waiting === 1);
-    await sleep(100); // it has a place by then
+    await until(async () => {
+      const state = await one.inspect('name');
+      return (state?.queue.length ?? 0) + (state?.waiters.processes ?? 0) > 0;
+    });
     await take(right);
     await lease.release();
     await sleep(100);

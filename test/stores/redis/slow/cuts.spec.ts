@@ -197,7 +197,7 @@ describe('A connection that is slow', () => {
     await environment
       .service({ connection: gone.url, leaseTime: LEASE })
       .getFairLock('late')
-      .acquire({ leaseTime: 600 });
+      .acquire({ leaseTime: 3_000 });
     await gone.stop();
     const acquired = far.getFairLock('late').acquire();
     await until(async () => (await near.inspect('late'))?.queue.length === 1);
