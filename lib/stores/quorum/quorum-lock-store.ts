@@ -7,7 +7,7 @@ import type {
   LockStore,
 } from '../../store/lock-store.js';
 import type { HealthDepth, StoreHealth } from '../../store/store-health.js';
-import { gather, isMajority, tally, valuesOf } from './ballot.js';
+import { gather, tally, valuesOf } from './ballot.js';
 import { forceRelease } from './forced-release.js';
 import { Hold, releaseEverywhere, renewEverywhere } from './holds.js';
 import { MajorityAcquisition } from './majority-acquisition.js';
@@ -61,13 +61,8 @@ export class QuorumLockStore implements LockStore {
     keep: (client, label, time) =>
       Promise.any(this.members.map(({ store }) => store.labels.keep(client, label, time))),
     find: async (client) => {
-      const isLabel = (label: string | undefined) => label !== undefined;
-      const answers = await gather(
-        this.quorum,
-        ({ store }) => store.labels.find(client),
-        (told) => (tally(told, isLabel) > 0 ? 'decided' : isMajority(told) ? 'enough' : 'open'),
-      );
-      return valuesOf(answers).find(isLabel);
+      const answers = await gather(this.quorum, ({ store }) => store.labels.find(client));
+      return valuesOf(answers).find((label) => label !== undefined);
     },
   };
 
