@@ -46,22 +46,6 @@ describe('The commands that Redis gets', () => {
     expect(commands.map(([name]) => name)).toEqual(Array.from({ length: 100 }, () => 'evalsha'));
   });
 
-  it('a hand-over: one message, and none to the waiter behind, which looks by itself in time', async () => {
-    const c = service();
-    const lease = await a.acquire('handed over');
-    const waiting: Promise<Lease>[] = [];
-    for (const [index, locks] of [b, c].entries()) {
-      waiting.push(locks.acquire('handed over'));
-      await until(async () => (await a.inspect('handed over'))?.waiters.processes === index + 1);
-    }
-    await server.resetCommandCalls();
-    await lease.release();
-    const next = await waiting[0]!;
-    expect((await server.commandCalls()).publish).toBe(1);
-    await next.release();
-    await (await waiting[1]!).release();
-  });
-
   it('a hand-over with a waiter behind it, again and again: one message each, also where a millisecond ends within the script', async () => {
     const HANDOVERS = times(100, 300);
     const circle = [a, b, service()];

@@ -209,20 +209,6 @@ describe.each(first(2, CLIENTS))('A client of the application, %s,', (_, connect
     await locks.health();
     expect(await own.get('key')).toBe('value');
   });
-
-  it('whose transaction is not carried out has its locks on the database that it names', async () => {
-    const own = connect();
-    const locks = service(own);
-    await (await locks.acquire('first')).release();
-    await own.select(2);
-    await own.watch('watched');
-    await own.set('watched', 'changed');
-    expect(await own.multi().select(3).select(0).exec()).toBeNull();
-    const lease = await locks.acquire('order:7');
-    expect(await server.client().exists('lock:order:7')).toBe(1);
-    await lease.release();
-    expect(await databases()).toEqual(['db0', 'db2']);
-  });
 });
 
 it('A cluster, which has database 0 only, has no lock for options that name another', async () => {

@@ -77,25 +77,6 @@ const keysOf = ({ client, own, name }: Stored) => {
 };
 
 describe('the keys of one lock', () => {
-  it.each([
-    'order:7',
-    'a{b}c',
-    '{tag}',
-    'a{b',
-    'x{y}{z}',
-    '{',
-    'a}b',
-    '{}',
-    '}{',
-    '{}{a}',
-    '{}a}',
-    'x'.repeat(1_024),
-  ])('%s fall into one slot', async (name) => {
-    const { lock, fence, queue, shardChannel } = new LockKeys(name, 'lock:', '');
-    const slots = await Promise.all([lock, fence, queue, shardChannel].map(slot));
-    expect(new Set(slots).size).toBe(1);
-  });
-
   it('fall into one slot whatever the name and the prefixes are', async () => {
     await fc.assert(
       fc.asyncProperty(stored, async (one) => {

@@ -79,16 +79,6 @@ describe('The label of a holder', () => {
   });
 });
 
-it('A caller that waits for another service of its process is told so', async () => {
-  const other = environment.service({ connection: server.url, label: 'other' });
-  await locks.using('own', async () => {
-    const error = await errorOf(other.acquire('own', { waitTime: 20 }));
-    expect(error?.message).toMatch(/of another LockService of this process, whose locks are not re-entered$/);
-    const both = await errorOf(other.acquire(['own', 'second'], { waitTime: 20 }));
-    expect(both?.message).toContain('another LockService of this process');
-  });
-});
-
 it('A lock that is kept after its release is told as kept, by the services of its process, too', async () => {
   const lease = await locks.acquire('kept-here', { minHoldTime: 60_000 });
   await lease.release();

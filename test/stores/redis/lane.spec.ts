@@ -53,11 +53,6 @@ describe('Scripts that are asked for in one turn', () => {
     expect(await redis.keys('*')).toHaveLength(20); // the fences
   });
 
-  it('travel as several where they would keep the server from others for long', async () => {
-    await Promise.all(names(200).map((name) => take(name)));
-    expect(await commands()).toBe(1 + Math.ceil(199 / 32));
-  });
-
   it('are carried out in the order in which they were asked for', async () => {
     const answers = [];
     for (let n = 0; n < 5; n++)

@@ -81,15 +81,6 @@ describe('A lease on a quorum', () => {
     await environment.isFreeEverywhere('a');
   });
 
-  it('is extended by a majority that still held it', async () => {
-    await allow(60_000);
-    const lease = await locks.acquire('a', { leaseTime: LEASE });
-    await environment.node(0).client().del('lock:a');
-    await environment.node(1).kill();
-    await lease.extend(60_000);
-    expect(lease.remainingTime()).toBeGreaterThan(50_000);
-  });
-
   it('that has lasted for a second is told at once when it ends by force, though it is not renewed', async () => {
     const lease = await locks.acquire('a', { leaseTime: 120_000 });
     await sleep(1_200);
@@ -101,14 +92,5 @@ describe('A lease on a quorum', () => {
     expect(lease.signal.reason).toMatchObject({ reason: 'deleted' });
     await sleep(100);
     expect(await environment.owners('a')).toEqual(environment.nodes.map(() => undefined));
-  });
-
-  it('goes on when a minority of the nodes is forced to let go, and has these again', async () => {
-    const lease = await locks.acquire('a', { leaseTime: 120_000 });
-    await sleep(1_200);
-    const single = environment.service({ connection: environment.node(0).url });
-    await single.forceRelease('a');
-    await until(async () => (await environment.owners('a'))[0] === lease.owner);
-    expect(lease.held).toBe(true);
   });
 });

@@ -140,18 +140,6 @@ describe('With the memory of Redis full', () => {
     expect(await lockKeys(server.client())).toEqual([]);
   });
 
-  it('a waiter in a queue that asks again is told that the lock is busy', async () => {
-    const holder = await locks.getFairLock('held').acquire();
-    const entry = { arrival: undefined };
-    const queue = { kind: 'fair', mode: 'exclusive', capacity: 1, entry, ownWriteHold: undefined } as const;
-    const request = { name: 'held', owner: 'asker:1', leaseTime: LEASE, queue };
-    const busy = { granted: false, holder: holder.owner, arrival: expect.any(Number) };
-    const first = await store.acquire(request);
-    expect(first).toMatchObject(busy);
-    await fill();
-    expect(await store.acquire(request)).toMatchObject({ ...first, retryAfter: expect.any(Number) });
-  });
-
   it.each<[string, (service: LockService) => Promise<Lease>]>([
     ['plain locks', (service) => service.acquire(['a', 'b', 'c'])],
     [
@@ -169,27 +157,5 @@ describe('With the memory of Redis full', () => {
     expect(await lockKeys(server.client())).toEqual([]);
     await expectRefused(locks.acquire(['d', 'e'], { waitTime: 0 }));
     expect((await lockKeys(server.client())).filter((key) => !isFence(key))).toEqual([]);
-  });
-
-  it('an acquisition that is sent again is still granted', async () => {
-    const request = { name: 'again', owner: 'asker:1', leaseTime: LEASE };
-    const group = { names: ['first', 'second'], owner: 'asker:1', leaseTime: LEASE };
-    const queue = {
-      kind: 'fair',
-      mode: 'exclusive',
-      capacity: 1,
-      entry: undefined,
-      ownWriteHold: undefined,
-    } as const;
-    const send = async () => [
-      await store.acquire(request),
-      await store.acquireAll(group),
-      await store.acquire({ ...request, name: 'fair', queue }),
-    ];
-    const sent = await send();
-    await fill();
-    const again = await send();
-    expect([...sent, ...again].filter(({ granted }) => !granted)).toEqual([]);
-    expect(again[2]).toEqual(sent[2]);
   });
 });

@@ -24,7 +24,6 @@ const open = (): LockService => {
   return service;
 };
 
-const listeners = async () => Number((await server.client().pubsub('NUMSUB', CHANNEL))[1]);
 const waiting = async (count: number) => {
   const [key = ''] = await server.client().keys('*ndl:queue*');
   return key !== '' && (await server.client().zcard(key)) === count;
@@ -77,26 +76,5 @@ it('a frozen process at the head keeps it from the others as long as a claim', a
   // From then on it would be granted a claim only.
   await sleep(1_200);
   await lease.release();
-  expect((await waits).held).toBe(true);
-});
-
-it('the waiter behind a head that gives up is told to listen to another library', async () => {
-  const foreign = ['HSET', 'lock:a', '8d5d0bb5-4bb0-4f4b-a1f6-d3f8f0f1b6a1:1', '1'] as const;
-  await server.client().call(...foreign);
-  // The watchdog of the other library makes it last for less than the lease of the waiters.
-  await server.client().pexpire('lock:a', LONG - 100_000);
-  const leaving = new AbortController();
-  const head = open().acquire('a', { waitTime: Infinity, signal: leaving.signal });
-  head.catch(() => undefined);
-  await until(async () => (await waiting(1)) && (await listeners()) === 1);
-  const waits = open().acquire('a', PATIENT);
-  await until(() => waiting(2));
-  await sleep(2_000);
-  leaving.abort();
-  await until(async () => (await waiting(1)) && (await listeners()) === 1);
-  // The new head asks at once, or at its next look.
-  await sleep(1_500);
-  await server.client().del('lock:a');
-  await server.client().publish(CHANNEL, '0');
   expect((await waits).held).toBe(true);
 });
