@@ -90,7 +90,8 @@ describe('A server that does not answer', () => {
     server.freeze();
     const { code, stderr } = await call(['show', 'name', '--url', server.url]);
     server.thaw();
-    const said = 'Redis cannot be used: not connected to Redis (connect: the server has not answered yet)\n';
+    const said =
+      'Redis cannot be used: not connected to Redis (connect: the server has not answered yet, or loads its data)\n';
     expect([code, stderr]).toEqual([69, `nestjs-distributed-lock: ${said}`]);
   });
 });

@@ -10,7 +10,8 @@ export function stageOf({ status, stream }: Pick<Redis, 'status' | 'stream'>): s
   if (status === 'connecting' && isShakingHands(stream))
     return `${status}: the server has not answered the TLS handshake`;
   if (status === 'ready' && !stream.writable) return `${status}: its connection has ended`;
-  return status === 'connect' ? `${status}: the server has not answered yet` : status;
+  // ioredis does not tell that a server loads its data, and asks it again.
+  return status === 'connect' ? `${status}: the server has not answered yet, or loads its data` : status;
 }
 
 /** There is a connection. A client of sentinels has no stream, or that of its last connection, until it knows the master. */
