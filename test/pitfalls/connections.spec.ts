@@ -112,6 +112,27 @@ describe("Credentials that rotate on the application's client (pitfall 85)", () 
   });
 });
 
+it('is told once if it leads to a replica, however often it is made again, and once when that is a master', async () => {
+  const locks = stage.service();
+  await (await locks.acquire('warm')).release();
+  const told: string[] = [];
+  locks.events$.subscribe(({ type }) => {
+    if (type === 'disconnected' || type === 'reconnected') told.push(type);
+  });
+  const connectionsMade = async () =>
+    Number(/total_connections_received:(\d+)/.exec(await stage.redis.info('stats'))?.[1]);
+  const before = await connectionsMade();
+  await stage.redis.replicaof('127.0.0.1', '1');
+  await until(async () => {
+    await locks.tryAcquire('order:7').catch(() => undefined);
+    return (await connectionsMade()) > before + 2;
+  });
+  expect(told).toEqual(['disconnected']);
+  await stage.redis.replicaof('NO', 'ONE');
+  await (await locks.acquire('order:7')).release();
+  expect(told).toEqual(['disconnected', 'reconnected']);
+});
+
 describe('An idle connection that was dropped without a word (pitfall 86)', () => {
   const idle = async (options: Partial<LockModuleOptions> = {}) => {
     const proxy = await stage.proxy();

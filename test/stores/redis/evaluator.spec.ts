@@ -46,6 +46,7 @@ function open(answer: (command: readonly unknown[]) => unknown = numbers) {
     answered: () => undefined,
     lost: (_: number, cause?: unknown) => new Error('the connection was lost meanwhile', { cause }),
     refusedAsReplica: () => undefined,
+    carriedOut: () => undefined,
   };
   const evaluator = new Evaluator(state);
   const ask = (key: string, { isAlone = false, ...parts }: Asked = {}): Promise<unknown> =>

@@ -28,6 +28,7 @@ type Way = Pick<
   | 'answered'
   | 'lost'
   | 'refusedAsReplica'
+  | 'carriedOut'
 >;
 
 /** The calls of one command. They become fewer if some are taken back before the command is sent again. */
@@ -203,7 +204,9 @@ export class Evaluator {
   }
 
   private settle(call: Call, reply: unknown, generation: number): void {
-    if (call.acquisition === undefined || generation === this.session.generation) call.resolve(reply);
+    const isPresent = generation === this.session.generation;
+    if (isPresent) this.session.carriedOut();
+    if (call.acquisition === undefined || isPresent) call.resolve(reply);
     else call.reject(this.session.lost(generation));
   }
 

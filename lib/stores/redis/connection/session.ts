@@ -40,6 +40,8 @@ export class Session {
   private readonly watch: IdleWatch | undefined;
   /** The generation whose connection was dropped while it was idle, and how that showed. */
   private dropped: { readonly generation: number; readonly error: DroppedWhileIdle } | undefined;
+  /** The last connection was given up because it led to a replica. The present one may lead there, too. */
+  private isDoubtful = false;
   private isLeft = false;
   private readonly stopListening: () => void;
 
@@ -167,9 +169,17 @@ export class Session {
   /** For a demoted master: its name or address may lead to the new one by now, but its connection never will. */
   refusedAsReplica(error: unknown): void {
     if (!this.options.owned || !this.replicas.mayLeave()) return;
+    this.isDoubtful = true;
     this.state.failed(error);
     // The answers that are under way still arrive.
     this.client.disconnect(true);
+  }
+
+  /** A script has been carried out over the present connection: it does not lead to a replica. */
+  carriedOut(): void {
+    if (!this.isDoubtful) return;
+    this.isDoubtful = false;
+    this.state.set(true);
   }
 
   /** Leaves the client alone from now on. */
@@ -244,7 +254,7 @@ export class Session {
   private async select(): Promise<void> {
     try {
       await this.database.confirm();
-      this.state.set(true);
+      if (!this.isDoubtful) this.state.set(true);
     } catch (error) {
       this.state.failed(error);
       this.state.set(false);
