@@ -2,6 +2,7 @@ import { LockConfigError } from '../../api/errors.js';
 import { isLockUnavailableError } from '../../api/error-guards.js';
 import type { NamesReply, StoreListing } from '../../store/lock-store.js';
 import { Ballot, gather, valueAt } from './ballot.js';
+import type { Member } from './member.js';
 import { noMajority } from './outcomes.js';
 import type { Quorum } from './quorum.js';
 
@@ -26,8 +27,7 @@ export function quorumListing(quorum: Quorum): StoreListing {
   /** Whether one of the members has listed the lock, because it has held it since before its list. */
   async function isNamedBy(told: readonly Told[], name: string): Promise<boolean> {
     const isAsked = (index: number) => !quorum.isAbsent(index) && told.some(([other]) => other === index);
-    const ask = ({ store }: Quorum['members'][0], index: number) =>
-      isAsked(index) ? store.inspect(name) : undefined;
+    const ask = ({ store }: Member, index: number) => (isAsked(index) ? store.inspect(name) : undefined);
     const states = await gather(quorum, ask, () => 'enough');
     return told.some(([index, begun]) =>
       valueAt(states, index)?.holders.some(({ since = Infinity }) => since < begun),
