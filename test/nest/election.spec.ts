@@ -5,6 +5,7 @@ import { ModuleRef } from '@nestjs/core';
 import { EventEmitter2, EventEmitterModule, OnEvent } from '@nestjs/event-emitter';
 import { Cron, Interval, ScheduleModule } from '@nestjs/schedule';
 import { Test } from '@nestjs/testing';
+import { defer, type Observable, of } from 'rxjs';
 import {
   assertLocked,
   DistributedLock,
@@ -121,6 +122,48 @@ describe('@OnLeader', () => {
     await b.close();
     await until(() => runs.length === 3);
     expect(runs[2]).toBe(a.get(Feed));
+  });
+
+  it('that has failed is not called again at once, even if no other process wants to lead', async () => {
+    let calls = 0;
+    @Injectable()
+    class Feed {
+      @OnLeader('feed')
+      follow(): void {
+        calls++;
+        throw new Error('no feed');
+      }
+    }
+    await boot([Feed]);
+    await until(() => calls === 1);
+    await pass(100);
+    expect(calls).toBe(1);
+  });
+
+  it.each([true, false])('refuses work that has not begun with the call (enabled: %p)', async (enabled) => {
+    let begun = 0;
+    const cold = defer(() => of(++begun));
+    @Injectable()
+    class Feed {
+      @OnLeader('feed')
+      follow(): Observable<number> {
+        return cold;
+      }
+      @OnLeader('rows')
+      async read(): Promise<AsyncGenerator<number>> {
+        return Promise.resolve(rows());
+      }
+    }
+    async function* rows() {
+      yield Promise.resolve(++begun);
+    }
+    const app = await boot([Feed], { enabled });
+    await until(() => logged.length === 2);
+    const lines = logged.map(([line]) => String(line)).toSorted();
+    expect(lines[0]).toMatch(/@OnLeader on Feed.follow has failed .*: Feed.follow: has given an Observable/);
+    expect(lines[1]).toMatch(/@OnLeader on Feed.read has failed .*: Feed.read: has given an async iterator/);
+    await until(() => app.get(LockService).leases().length === 0);
+    expect(begun).toBe(0);
   });
 
   it('is inherited, and runs what a subclass has put in its place', async () => {
@@ -307,6 +350,47 @@ describe('@OnlyLeader', () => {
     await until(() => theirs!.isLeader());
   });
 
+  it.each([
+    ['asynchronous', true],
+    ['synchronous', false],
+  ])('keeps the lock for Promises in the result of an %s call', async (_, isAsync) => {
+    const gate = deferred();
+    @Injectable()
+    class Jobs {
+      @OnlyLeader('jobs')
+      run(): unknown {
+        const works = [1, 2].map(() => gate.promise);
+        return isAsync ? Promise.resolve(works) : works;
+      }
+    }
+    const app = await boot([Jobs]);
+    const election = app.get(LockService).getElection('jobs');
+    await until(() => election.isLeader());
+    expect(await app.get(Jobs).run()).toHaveLength(2);
+    const resigned = election.resign();
+    await pass(100);
+    expect([election.state, await store.inspect('jobs')]).toEqual(['resigning', expect.any(Object)]);
+    gate.resolve();
+    await resigned;
+    await until(() => election.state !== 'resigning');
+  });
+
+  it('may resign in a call, which does not wait for its own end', async () => {
+    @Injectable()
+    class Jobs {
+      constructor(private readonly locks: LockService) {}
+      @OnlyLeader('jobs', { leaseTime: 3_000 })
+      async run(): Promise<void> {
+        await this.locks.getElection('jobs').resign();
+      }
+    }
+    const app = await boot([Jobs]);
+    await until(() => app.get(LockService).getElection('jobs').isLeader());
+    const begun = performance.now();
+    await app.get(Jobs).run();
+    expect(performance.now() - begun).toBeLessThan(1_500);
+  });
+
   it('gives a call of the term its further locks at the shutdown', async () => {
     const [begun, gate] = [deferred(), deferred()];
     @Injectable()
@@ -332,6 +416,22 @@ describe('@OnlyLeader', () => {
     gate.resolve();
     expect(await call).toBe('paid');
     await closing;
+  });
+
+  it('has a lease time of its own, also in an object that Nest makes after the boot', async () => {
+    @Injectable()
+    class Late {
+      @OnlyLeader('late', { leaseTime: 5_000 })
+      async run(): Promise<string | undefined> {
+        return Promise.resolve('led');
+      }
+    }
+    const app = await boot([]);
+    const late = await app.get(ModuleRef).create(Late);
+    await until(() => app.get(LockService).getElection('late').isLeader());
+    expect(await late.run()).toBe('led');
+    const [holder] = (await app.get(LockService).inspect('late'))?.holders ?? [];
+    expect(holder?.remainingTime).toBeLessThanOrEqual(5_000);
   });
 
   it('passes errors on, refuses objects that Nest has not made, and passes through in unit tests', async () => {

@@ -13,6 +13,7 @@ import {
   HttpException,
   type INestApplication,
   Next,
+  Redirect,
   Res,
   UseInterceptors,
 } from '@nestjs/common';
@@ -121,6 +122,18 @@ class Answered {
     return Promise.resolve(res.json({ sent: true }));
   }
   @DistributedLock('rows')
+  @Get('next')
+  async next(@Res() _: Response, @Next() next: NextFunction) {
+    await Promise.resolve();
+    next();
+  }
+  @DistributedLock('rows')
+  @Redirect('/answered/json')
+  @Get('redirect')
+  async redirect(@Res() res: Response): Promise<void> {
+    await Promise.resolve(res.cookie('a', 'b'));
+  }
+  @DistributedLock('rows')
   @Get('passthrough')
   async passthrough(@Res({ passthrough: true }) res: Response) {
     res.setHeader('x-lock', 'rows');
@@ -165,6 +178,19 @@ class Busy {
   async thrownMethod(@Res() res: Response) {
     await Promise.resolve(res.json({ sent: true }));
   }
+  @DistributedLock('rows', { waitTime: 0, onBusy: () => 'instead' })
+  async resolved(@Res() context: unknown) {
+    return Promise.resolve(context);
+  }
+}
+
+/** What `next` leads to. */
+@Controller()
+class Behind {
+  @Get('answered/next')
+  json() {
+    return { sent: true };
+  }
 }
 
 const logged = jest.fn();
@@ -176,7 +202,7 @@ beforeEach(async () => {
   logged.mockClear();
   const module = await Test.createTestingModule({
     imports: [LockModule.forRoot({ store: 'memory' })],
-    controllers: [Held, Refused, Answered, Busy],
+    controllers: [Held, Refused, Answered, Busy, Behind],
   }).compile();
   app = module.createNestApplication();
   app.useLogger({ log: () => undefined, warn: () => undefined, error: logged });
@@ -260,6 +286,33 @@ describe('LockInterceptor, on a handler that answers by itself', () => {
       switchToHttp: () => ({ getRequest: () => ({}), getResponse: () => answer }),
     }) as unknown as ExecutionContext;
 
+  it.each(['begun', 'patched'])(
+    'holds it where instrumentation has wrapped the handler: %s',
+    async (name) => {
+      const answer = new Readable({ read: () => undefined });
+      const interceptor = new (LockInterceptor('rows'))(app.get(LockService));
+      const context = contextOf(
+        Object.defineProperty(() => undefined, 'name', { value: name }),
+        answer,
+      );
+      await lastValueFrom(await interceptor.intercept(context, { handle: () => of(undefined) }));
+      await sleep(10);
+      expect(await isLocked()).toBe(true);
+      answer.destroy();
+      await until(async () => !(await isLocked()));
+    },
+  );
+
+  it('does not wait for the answer of Nest where instrumentation has wrapped the handler', async () => {
+    const answer = new Readable({ read: () => undefined });
+    const interceptor = new (LockInterceptor('rows'))(app.get(LockService));
+    const handler = Object.defineProperty(() => undefined, 'name', { value: 'passthrough' });
+    await lastValueFrom(
+      await interceptor.intercept(contextOf(handler, answer), { handle: () => of(undefined) }),
+    );
+    await until(async () => !(await isLocked()));
+  });
+
   it("waits for the response inside of Fastify's reply", async () => {
     const raw = new Readable({ read: () => undefined });
     const context = contextOf(Held.prototype.begun, { raw });
@@ -283,11 +336,14 @@ describe('@DistributedLock, on a handler that answers by itself', () => {
     },
   );
 
-  it.each(['json', 'passthrough'])('takes an answer that has been given: %s', async (path) => {
-    expect(await (await fetch(`${url}/answered/${path}`)).json()).toEqual({ sent: true });
-    expect(logged).not.toHaveBeenCalled();
-    expect(await isLocked()).toBe(false);
-  });
+  it.each(['json', 'next', 'passthrough', 'redirect'])(
+    'takes an answer that has been given: %s',
+    async (path) => {
+      expect(await (await fetch(`${url}/answered/${path}`)).json()).toEqual({ sent: true });
+      expect(logged).not.toHaveBeenCalled();
+      expect(await isLocked()).toBe(false);
+    },
+  );
 });
 
 /** Fastify's, as far as it is needed. */
@@ -350,5 +406,11 @@ describe('A handler that answers by itself, while its lock is busy', () => {
 
   it.each(['thrown', 'method/thrown'])("has the error of its onBusy's: %s", async (path) => {
     expect(await status(path)).toEqual([418, expect.stringContaining('somebody else is at it')]);
+  });
+
+  it('is not a resolver, whose context has the number of a response', async () => {
+    const lease = await app.get(LockService).acquire('rows');
+    expect(await app.get(Busy).resolved({ user: 'bob' })).toBe('instead');
+    await lease.release();
   });
 });
