@@ -132,6 +132,15 @@ describe('A cluster that is not connected', () => {
 });
 
 describe('A command on a cluster', () => {
+  it('comes back from the node that its slot is on its way to', async () => {
+    const { one, two, run } = open();
+    const answers = [errorReply('ASK 1 host:2'), 7];
+    one.answer = ([command]) => (command === 'evalsha' ? answers.shift() : 1);
+    two.answer = ([command]) => (command === 'evalsha' ? errorReply('TRYAGAIN no') : 1);
+    expect(await run()).toBe(7);
+    expect(asksFor('evalsha', two)).toBe(1);
+  });
+
   it('waits no longer than its time for the client to find out where a key is', async () => {
     const { one, client, run } = open();
     one.answer = ([command]) => (command === 'evalsha' ? errorReply('MOVED 1 host:2') : 1);

@@ -136,6 +136,18 @@ describe('The end of the subscriptions at a node', () => {
     return { ...made, subscription, client: made.opened[0]!.client };
   };
 
+  it.each<[string, (client: ScriptedClient) => void]>([
+    ['says so', (client) => client.emit('moved')],
+    [
+      'sends what was not asked for',
+      (client) => client.emit('error', new Error('Command queue state error. If you can reproduce this')),
+    ],
+  ])('comes where the server %s, for its client cannot tell which', async (_, happen) => {
+    const { client } = await one();
+    happen(client);
+    expect(client.steps).toEqual(['disconnect']);
+  });
+
   it('with its connection makes the next one begin with another connection', async () => {
     const { client, slots, listen, sent, subscription } = await one();
     client.comeTo('close');
@@ -194,6 +206,19 @@ describe('A look at the slots', () => {
     subscription.close();
     await jest.advanceTimersByTimeAsync(100);
     expect(slots.looks).toBe(4);
+  });
+
+  it('does not come while there is none, nor where none is wanted', async () => {
+    jest.useFakeTimers();
+    const idle = open(['a'], 10_000);
+    (await idle.listen('one')).close();
+    await jest.advanceTimersByTimeAsync(10_000);
+    expect(idle.slots.looks).toBe(0);
+    const { listen } = open(['a'], 0);
+    const before = jest.getTimerCount();
+    await listen('one');
+    // The test of the connection only.
+    expect(jest.getTimerCount()).toBe(before + 1);
   });
 });
 
