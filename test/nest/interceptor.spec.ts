@@ -13,10 +13,13 @@ import {
   Post,
   type Provider,
   type Type,
+  UseGuards,
   UseInterceptors,
 } from '@nestjs/common';
 import { APP_INTERCEPTOR } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
 import { PassThrough } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { timeout } from 'rxjs';
@@ -298,6 +301,38 @@ describe('a client that closes its request', () => {
     await held.release();
     expect(await request('/jobs/2')).toMatchObject({ status: 200 });
     expect(ran.filter((id) => id.startsWith('1'))).toEqual([]);
+  });
+
+  it('while a guard runs does not wait at all, and its handler never runs', async () => {
+    let guarding = false;
+    @Controller('guarded')
+    class Guarded {
+      @Get()
+      @UseGuards({
+        canActivate: async (context: ExecutionContext) => {
+          guarding = true;
+          await once(context.switchToHttp().getResponse<ServerResponse>(), 'close');
+          return true;
+        },
+      })
+      @UseInterceptors(LockInterceptor('guarded'))
+      run() {
+        ran.push('guarded');
+      }
+    }
+    const request = await serve(Guarded);
+    const locks = app!.get(LockService);
+    const joined = jest.spyOn(locks, 'using');
+    const held = await locks.acquire('guarded');
+    const client = new AbortController();
+    const waiting = request('/guarded', { signal: client.signal }).catch((error: unknown) => error);
+    await until(() => guarding);
+    client.abort();
+    await waiting;
+    await until(() => joined.mock.results.length === 1);
+    await expect(joined.mock.results[0]?.value).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
+    await held.release();
+    expect(ran).not.toContain('guarded');
   });
 
   it('while the handler runs does not interrupt it, and the lock stays until it has ended', async () => {

@@ -2,7 +2,14 @@ import { Injectable, SetMetadata, type Type } from '@nestjs/common';
 import { Interval, ScheduleModule } from '@nestjs/schedule';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { assertLocked, LockModule, LockService, MemoryLockStore, OncePer } from '../../lib/index.js';
+import {
+  assertLocked,
+  LockModule,
+  LockService,
+  type LockTimeoutError,
+  MemoryLockStore,
+  OncePer,
+} from '../../lib/index.js';
 import { passThroughLocks } from '../../lib/testing/index.js';
 import { pass, useVirtualTime } from '../support/virtual-time.js';
 
@@ -114,6 +121,30 @@ describe('@OncePer', () => {
     await expect(reports.several(['a', 'b'])).rejects.toThrow(
       'takes one key, and its template names several',
     );
+  });
+
+  it('waits for its key as long as for a lock, and has the rest of its wait time for the call', async () => {
+    class Late {
+      @OncePer(() => new Promise<string>(() => undefined), { period: '1h' })
+      async run(): Promise<void> {
+        await Promise.resolve(runs.push('run'));
+      }
+      @OncePer(() => pass(30, 'later'), { period: '1h', waitTime: 50 })
+      async busy(): Promise<void> {
+        await Promise.resolve(runs.push('busy'));
+      }
+    }
+    const app = await boot({ waitTime: 40 }, Late);
+    await expect(app.get(Late).run()).rejects.toThrow('Late.run has given no key for 40 ms');
+    const lease = await app.get(LockService).acquire('later');
+    const error: unknown = await app
+      .get(Late)
+      .busy()
+      .catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ code: 'LOCK_TIMEOUT' });
+    expect((error as LockTimeoutError).waited).toBeLessThan(50);
+    expect(runs).toEqual([]);
+    await lease.release();
   });
 
   it('passes the error of the method on, and lets the next call try', async () => {
