@@ -27,14 +27,14 @@ describe('A world', () => {
     expect(other.digest).not.toBe(one.digest);
   });
 
-  it('lets an hour of a held lock pass in some thousand events', async () => {
+  it('lets an hour of a held lock pass in a few events per second', async () => {
     const { time, events } = await inWorld(3, async ({ process, pass }) => {
       const lease = await process().locks.acquire('k');
       await pass(3_600_000);
       expect(lease.held).toBe(true);
     });
     expect(time).toBeGreaterThan(3_600_000);
-    expect(events).toBeLessThan(10_000);
+    expect(events).toBeLessThan(4 * 3_600);
   });
 
   it('has nothing of the package that the test has loaded, such as its clock', async () => {
