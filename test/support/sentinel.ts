@@ -145,7 +145,8 @@ async function allOrFirstError(launches: readonly Promise<void>[]): Promise<void
 
 /** Asks one sentinel. */
 async function ask<T>(port: number, ...command: string[]): Promise<T> {
-  const client = new Redis(port, { enableReadyCheck: false, retryStrategy: null });
+  // A sentinel may have been stopped for a while on a busy machine, and the caller asks again.
+  const client = new Redis(port, { enableReadyCheck: false, retryStrategy: null, commandTimeout: 5_000 });
   client.on('error', () => undefined);
   try {
     return (await client.call('SENTINEL', ...command)) as T;
@@ -154,8 +155,11 @@ async function ask<T>(port: number, ...command: string[]): Promise<T> {
   }
 }
 
-const masterPort = async (port: number): Promise<number> =>
-  Number((await ask<string[]>(port, 'get-master-addr-by-name', NAME))[1]);
+/** Undefined if the sentinel does not answer. */
+const masterPort = async (port: number): Promise<number | undefined> => {
+  const address = await ask<string[]>(port, 'get-master-addr-by-name', NAME).catch(() => undefined);
+  return address && Number(address[1]);
+};
 
 /** A failover needs sentinels that know each other and the replicas. They take their time unless they are told otherwise. */
 async function whenAcquainted(port: number): Promise<void> {
