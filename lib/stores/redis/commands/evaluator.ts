@@ -31,6 +31,15 @@ type Way = Pick<
   | 'carriedOut'
 >;
 
+/** The scripts that a replica carries out, too. */
+const READING: ReadonlySet<scripts.Script> = new Set([
+  scripts.inspect,
+  scripts.note,
+  scripts.recall,
+  scripts.scan,
+  scripts.subscribers,
+]);
+
 /** The calls of one command. They become fewer if some are taken back before the command is sent again. */
 interface Command {
   calls: readonly Call[];
@@ -205,7 +214,7 @@ export class Evaluator {
 
   private settle(call: Call, reply: unknown, generation: number): void {
     const isPresent = generation === this.session.generation;
-    if (isPresent) this.session.carriedOut();
+    if (isPresent && !READING.has(call.script)) this.session.carriedOut();
     if (call.acquisition === undefined || isPresent) call.resolve(reply);
     else call.reject(this.session.lost(generation));
   }

@@ -175,7 +175,7 @@ export class Session {
     this.client.disconnect(true);
   }
 
-  /** A script has been carried out over the present connection: it does not lead to a replica. */
+  /** A script that writes has been carried out over the present connection: it does not lead to a replica. */
   carriedOut(): void {
     if (!this.isDoubtful) return;
     this.isDoubtful = false;
