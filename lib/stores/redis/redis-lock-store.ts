@@ -198,8 +198,9 @@ export class RedisLockStore implements LockStore {
         warnings.push({ code: 'cluster-node', node, message: `${node}: ${error}` });
     }
     // A server that is down would not tell for as long as a command takes.
-    const mayTell = !this.options.isMember && nodes.some(({ status }) => status !== 'down');
-    if (mayTell) warnings.push(...quorumNodeWarnings(await charteredNodes(this.connection)));
+    const present = nodes.filter(({ status }) => status !== 'down').map(({ node }) => node);
+    if (!this.options.isMember && present.length > 0)
+      warnings.push(...quorumNodeWarnings(await charteredNodes(this.connection, present)));
     return { status: overallStatus(nodes, 1), nodes, warnings };
   }
 

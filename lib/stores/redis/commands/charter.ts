@@ -20,10 +20,16 @@ const command = (client: Redis, name: string) => {
 export const onCharter = (server: Server, args: readonly Argument[]): Promise<unknown> =>
   server.send((client) => command(client, 'eval')(script.source, 1, CHARTER_KEY, ...args));
 
-/** The servers of a deployment that are nodes of a quorum. A server that does not tell counts as none. */
-export async function charteredNodes(deployment: Deployment): Promise<readonly string[]> {
+/**
+ * Which of the named servers of a deployment are nodes of a quorum. A server that does not tell counts as none.
+ */
+export async function charteredNodes(
+  deployment: Deployment,
+  names: readonly string[],
+): Promise<readonly string[]> {
   const servers = await deployment.nodes().catch(() => []);
-  const found = servers.map(async (server) => {
+  const asked = servers.filter(({ node }) => names.includes(node));
+  const found = asked.map(async (server) => {
     const ask = (client: Redis) => command(client, 'hexists')(CHARTER_KEY, 'id');
     return (await server.send(ask).catch(() => 0)) === 1 ? [server.node] : [];
   });

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, expect, it } from '@jest/globals';
 import { TestEnvironment } from '../../../support/test-environment.js';
 import { until } from '../../../scenarios/until.js';
@@ -49,6 +50,23 @@ it('Health is degraded while a part of the masters is away, whose locks are refu
   await second!.kill();
   await until(async () => (await down()).status === 'down');
   await expect(locks.acquire(kept)).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE', permanent: false });
+  await cluster.stop();
+});
+
+it('Health is degraded, too, if the first question after a pause finds a master frozen', async () => {
+  cluster = await RedisCluster.start();
+  const locks = environment.service({ connection: { cluster: cluster.addresses } });
+  expect(await locks.health()).toMatchObject({ status: 'up' });
+  const [victim] = await cluster.masters();
+  await cluster.expectFailover();
+  // Its connection is replaced, which takes longer, if it was idle.
+  await sleep(1_000);
+  cluster.freeze(victim!);
+  const { status, nodes } = await locks.health();
+  expect([status, nodes.filter((node) => node.status === 'down').map(({ node }) => node)]).toEqual([
+    'degraded',
+    [`127.0.0.1:${String(victim!.port)}`],
+  ]);
   await cluster.stop();
 });
 
