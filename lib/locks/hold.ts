@@ -237,7 +237,7 @@ export class Hold implements TenureUser, ScopedHold {
    * @param at now
    */
   leave(lease: LeaseShare, at: number): Promise<void> {
-    // Only the first lease of the hold has been entered by all others. Those that are acquired by hand in one scope may be
+    // All other leases have entered the first lease of the hold, and no other one. Leases by hand of one scope may be
     // released in any order.
     const isEntered = lease === this.leases[0] && lease.since === this.since && !lease.isByHand;
     this.depart(lease, at);

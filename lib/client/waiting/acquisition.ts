@@ -210,7 +210,7 @@ export abstract class Acquisition {
     const { client, name } = this.queue;
     if (holder !== undefined) client.acquisitions.releaseAgain(name, holder, sent.askedAt);
     if (!this.isOpen) return 0;
-    if (this.queue.wait) this.queue.client.acquisitions.waits();
+    if (this.queue.wait) client.acquisitions.waits();
     return this.whileBusy(sent, refusal);
   }
 

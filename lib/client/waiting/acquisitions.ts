@@ -29,9 +29,9 @@ export class Acquisitions {
    */
   private readonly queues = new TransientMap<string, LocalQueue>();
   /**
-   * By owner and name, the release of each owner that has left its entry in a store queue, or has released its hold. After a failover,
-   * the new primary may not know that: the owner is the holder again until the end of its lease, or gets the lock, which
-   * would keep living waiters out for the length of a claim.
+   * By owner and name, the release of each owner that has left its entry in a store queue, or has released its hold.
+   * After a failover, the new primary may not know that: the owner is the holder again until the end of its lease, or gets
+   * the lock, which would keep living waiters out for the length of a claim.
    */
   private readonly tombstones = new LastEntries<string, Tombstone>(TOMBSTONES);
 

@@ -68,7 +68,9 @@ export async function requestAll(
   const until = waitTime > 0 ? grantedAt + waitTime : Infinity;
   const outage = () => names.map((each) => client.store.outageOf?.(each)).find((down) => down);
   const reply = await answerWithin(Promise.race([asked, sentAway]), name, {
-    ...{ until, signal, outage },
+    until,
+    signal,
+    outage,
     timer: timerAt,
   })
     .catch((error: unknown) => {

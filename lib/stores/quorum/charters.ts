@@ -28,7 +28,7 @@ export class Charters {
   private readonly standings: (Standing | undefined)[] = [];
   /** ms by which the median of the members' clocks is ahead of `now()`. */
   private clock: number | undefined;
-  /** Those of all members with a vote that this process has seen. Undefined before the first one. */
+  /** The numbers of all members with a vote that this process has seen. Undefined before the first such member. */
   numbers: Numbers | undefined;
   /** Why this service may not use the members. Cleared only when all have one charter: a member may lose the other one. */
   conflict: LockConfigError | undefined;
