@@ -29,24 +29,28 @@ async function report(...args: string[]): Promise<Report & { code: number | null
   return { code, ...(JSON.parse(stdout) as Report) };
 }
 
-const troubles = ({ findings }: Report) => findings.filter(({ level }) => level !== 'ok');
+/** Without the time of a PING, which a busy machine makes long. */
+const troubles = ({ findings }: Report) =>
+  findings.filter(({ code, level }) => level !== 'ok' && code !== 'latency');
 const withUser = (name: string) => server.url.replace('//', `//${name}:word@`);
 
 describe('doctor', () => {
   it('finds nothing wrong where nothing is, and leaves nothing behind', async () => {
     const { code, stdout, stderr } = await call(['doctor', '--url', server.url, '--timeout', '60s']);
-    expect([code, stderr]).toEqual([0, '']);
+    const isSlow = /^ {2}warning {2}PING takes /m.test(stdout);
+    expect([code, stderr]).toEqual([isSlow ? 1 : 0, '']);
     expect(stdout).toMatch(
       /^nestjs-distributed-lock \S+, Node\.js \S+, ioredis \S+: up\n\n127\.0\.0\.1:\d+\n/,
     );
-    expect(stdout.match(/^ {2}(\w+) /gm)).toEqual(Array(9).fill('  ok '));
+    expect(stdout.match(/^ {2}(?:ok {7}|warning {2}(?=PING))/gm)).toHaveLength(9);
     expect(await server.client().keys('*')).toEqual([]);
   });
 
   it('says what it has found as JSON', async () => {
     const { findings, nodes, ...rest } = await report('--url', server.url);
+    const isSlow = findings.some(({ code, level }) => code === 'latency' && level === 'warning');
     expect(rest).toEqual({
-      code: 0,
+      code: isSlow ? 1 : 0,
       status: 'up',
       versions: { package: expect.any(String), node: process.versions.node, ioredis: expect.any(String) },
     });
