@@ -37,6 +37,15 @@ describe('$<class> in a key, of classes that a bundler has written (pitfall 82)'
     );
   });
 
+  it.each([
+    ['mixin() of Nest', 'class { async run() {} }', '0123456789abcdef01234'],
+    ['Rollup, of two classes with one name', 'class Orders$1 { async run() {} }', 'Orders$1'],
+  ])('is refused if %s has made the name, and a label of it, too', async (_, text, value) => {
+    const named = (key?: string) => Object.defineProperty(inBundle(text, key), 'name', { value });
+    await expect(nest.boot(named())).rejects.toThrow('is no name that the class was written with');
+    await expect(nest.boot(named((() => 'a') as never))).rejects.toThrow('has a key function and no label');
+  });
+
   it('is accepted of classes whose names only end with one word', async () => {
     const types = ['Sales', 'Billing'].map((name) => inBundle(`class ${name}_Orders { async run() {} }`));
     await nest.boot(...(types as [Type]));

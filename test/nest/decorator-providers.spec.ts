@@ -26,11 +26,19 @@ describe('wherever Nest makes the object', () => {
   class Transient extends Plain {}
   @Injectable({ scope: Scope.REQUEST })
   class PerRequest extends Plain {}
+  @Injectable()
+  class Frozen extends Plain {
+    constructor() {
+      super();
+      Object.freeze(this);
+    }
+  }
 
   it.each([
     ['singleton', Plain],
     ['transient', Transient],
     ['request-scoped', PerRequest],
+    ['frozen by its constructor', Frozen],
   ])('%s', async (_, type) => {
     const module = await nest.boot(type);
     const instances = await Promise.all(

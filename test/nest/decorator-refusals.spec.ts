@@ -23,6 +23,7 @@ describe('refused where it is applied', () => {
     ['an unknown kind', 'a', { kind: 'mutex' }, /kind.*"mutex"/],
     ['a wrong onBusy', 'a', { onBusy: 'wait' }, /onBusy.*"wait"/],
     ['a wrong onLost', 'a', { onLost: 'ignore' }, /onLost/],
+    ['a preset that is no name', 'a', { preset: 5 }, /preset: must be the name.*5/],
     ['a wrong returns', 'a', { returns: 'stream' }, /returns/],
     ['a negative minHoldTime', 'a', { minHoldTime: -1 }, /minHoldTime.*-1/],
     [

@@ -227,9 +227,29 @@ describe('@OnLeader', () => {
     await boot([{ provide: Feed, useFactory }]).finally(restore);
     expect(calls).toBe(0);
     const made = { provide: 'feed', inject: [ModuleRef], useFactory: (nest: ModuleRef) => nest.create(Feed) };
-    await boot([made, { provide: 'again', useExisting: 'feed' }]);
+    const app = await boot([made, { provide: 'again', useExisting: 'feed' }]);
     await until(() => calls > 0);
     expect(calls).toBe(1);
+    await expect(app.get(ModuleRef).create(Feed)).rejects.toThrow('this one is made later');
+  });
+
+  it('says why it cannot campaign, and tries again with longer pauses', async () => {
+    let terms = 0;
+    @Injectable()
+    class Feed {
+      @OnLeader('feed')
+      follow(): void {
+        terms++;
+      }
+    }
+    const other = new LockService({ store });
+    const lease = await other.getFairLock('feed').acquire();
+    await boot([Feed]);
+    await until(() => logged.length === 2);
+    expect(String(logged)).toMatch(/"feed", trying again in 1000 ms: .*"feed", trying again in 2000 ms: /s);
+    await lease.release();
+    await until(() => terms === 1);
+    await other.close();
   });
 
   it('refuses a wrong place, name and option where it is applied', () => {

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { Controller, Get, type INestApplication, Module, Query } from '@nestjs/common';
 import { HealthCheck, HealthCheckService, HealthIndicatorService, TerminusModule } from '@nestjs/terminus';
 import { Test } from '@nestjs/testing';
-import { LockHealthIndicator } from '../../lib/health/index.js';
+import { ElectionHealthIndicator, LockHealthIndicator } from '../../lib/health/index.js';
 import { LockModule, LockService, MemoryLockStore, type HealthStatus } from '../../lib/index.js';
 import type { StoreHealth } from '../../lib/store/index.js';
 
@@ -38,7 +38,11 @@ class HealthController {
   }
 }
 
-@Module({ imports: [TerminusModule], controllers: [HealthController], providers: [LockHealthIndicator] })
+@Module({
+  imports: [TerminusModule],
+  controllers: [HealthController],
+  providers: [LockHealthIndicator, ElectionHealthIndicator],
+})
 class HealthModule {}
 
 // Terminus 12 has a word for it.
@@ -121,6 +125,21 @@ describe('LockHealthIndicator', () => {
     audit.status = 'up';
     expect(await health()).toMatchObject({ code: 503 });
     expect(await health('audit')).toMatchObject({ code: 200 });
+  });
+
+  it('reports the leader of an election, that no process leads, or what the store answers', async () => {
+    await open();
+    const report = () => app.get(ElectionHealthIndicator).isHealthy('jobs', 'jobs');
+    const election = app.get(LockService).getElection('jobs');
+    const none = { status: 'down', state: 'idle', message: 'no process leads' };
+    expect(await report()).toEqual({ jobs: none });
+    await election.run(async ({ number }) => {
+      const { label: leader } = (await election.leader())!;
+      expect(await report()).toEqual({ jobs: { status: 'up', state: 'leading', leader, term: number } });
+    });
+    store.inspect = () => Promise.reject(new Error('away'));
+    expect(await report()).toEqual({ jobs: { ...none, message: expect.stringContaining('away') } });
+    Reflect.deleteProperty(store, 'inspect');
   });
 
   it('says how to provide an instance that is not provided', async () => {

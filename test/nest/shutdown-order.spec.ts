@@ -188,6 +188,18 @@ it('a LockModule that is loaded lazily hears of the shutdown (pitfall 87)', asyn
   await expect(service.acquire('late')).rejects.toMatchObject({ code: 'LOCK_CLOSED' });
 });
 
+it('a LockModule that is loaded after the last hook is refused', async () => {
+  const app = await Test.createTestingModule({ imports: [LockModule.forRoot({ store })] }).compile();
+  await app.init();
+  const loader = app.get(LazyModuleLoader);
+  await app.close();
+  class Late {
+    readonly field = 1;
+  }
+  const imports = [LockModule.forRoot({ store, name: 'late', isGlobal: false })];
+  await expect(loader.load(() => ({ module: Late, imports }))).rejects.toMatchObject({ code: 'LOCK_CLOSED' });
+});
+
 it.each<[string, (service: LockService, work: (lease: Lease) => Promise<boolean>) => Promise<boolean>]>([
   ['a fixed lease', (service, work) => service.using('job', { leaseTime: 60_000 }, work)],
   ['a renewed lease', (service, work) => service.using('job', { leaseTime: 60_000, renew: true }, work)],
