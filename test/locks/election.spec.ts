@@ -177,6 +177,16 @@ describe('run', () => {
     expect([grants, terms.length, told]).toEqual([2, 1, [false, true, false]]);
   });
 
+  it('runs nothing where the signal aborts at the grant, and leaves the lock free', async () => {
+    const stop = new AbortController();
+    services[0]!.events$.subscribe(({ type }) => {
+      if (type === 'acquired') stop.abort();
+    });
+    let runs = 0;
+    await a.run(() => runs++, { signal: stop.signal });
+    expect([runs, a.state, await a.leader()]).toEqual([0, 'idle', null]);
+  });
+
   it('is refused while one runs, and wants a callback', async () => {
     const gate = deferred();
     const run = a.run(() => gate.promise);

@@ -6,6 +6,7 @@ import {
   LockLostError,
   LockService,
   LockTimeoutError,
+  MemoryLockStore,
 } from '../../lib/index.js';
 import { RESERVED } from '../../lib/store/index.js';
 import { pass, standStill, useVirtualTime } from '../support/virtual-time.js';
@@ -80,10 +81,12 @@ describe('a lease', () => {
     const lock = locks.getLock('a');
     {
       await using lease = await lock.acquire();
-      expect(lease.held).toBe(true);
+      await using group = await locks.acquire(['b', 'c']);
+      expect([lease.held, group.held]).toEqual([true, true]);
       expect(await lock.isLocked()).toBe(true);
     }
     expect(await lock.isLocked()).toBe(false);
+    expect(locks.leases()).toEqual([]);
   });
 
   it('is renewed without a lease time, and fixed with one', async () => {
@@ -105,6 +108,16 @@ describe('a lease', () => {
     await lease.extend(500);
     expect(lease.remainingTime()).toBeGreaterThan(9_000);
     expect(await locks.getLock('a').remainingTime()).toBeGreaterThan(9_000);
+  });
+
+  it('is lost where its extension finds that the store has forgotten it', async () => {
+    const store = new MemoryLockStore();
+    await using service = new LockService({ store });
+    const lease = await service.acquire('a', { leaseTime: 10_000 });
+    const { signal } = lease;
+    await store.release({ name: 'a', owner: lease.owner });
+    await expect(lease.extend(20_000)).rejects.toMatchObject({ code: 'LOCK_LOST', reason: 'deleted' });
+    expect(isLockLostError(signal.reason)).toBe(true);
   });
 
   it('knows that it is over although its timer has not fired', async () => {

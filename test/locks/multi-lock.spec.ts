@@ -270,6 +270,9 @@ describe('a multi-lock', () => {
     const both = locks.getMultiLock([doc.write, doc.read]);
     const lease = await both.acquire({ waitTime: 0 });
     expect((await locks.inspect('doc'))?.holders).toHaveLength(2);
+    expect(await doc.read.forceRelease()).toBe(true);
+    expect(await locks.inspect('doc')).toMatchObject({ holders: [{ mode: 'exclusive' }] });
+    expect([doc.read.isHeld(), doc.write.isHeld(), lease.held]).toEqual([false, false, false]);
     await lease.release();
     expect(await locks.inspect('doc')).toBeNull();
   });
@@ -401,6 +404,8 @@ describe('a multi-lock as its members are', () => {
     expect(group.fencingToken).toBe(Math.max(...group.fencingTokens.values()));
     expect(group.remainingTime()).toBeLessThanOrEqual(20_000);
     expect(group.remainingTime()).toBeGreaterThan(15_000);
+    const grants = locks.leases().map(({ acquiredAt }) => acquiredAt.getTime());
+    expect(group.acquiredAt.getTime()).toBe(Math.max(...grants));
     const { releaseRequested, signal } = group;
     await locks.requestRelease('b', { reason: 'maintenance' });
     expect((releaseRequested.reason as Error).message).toContain('maintenance');

@@ -348,6 +348,23 @@ describe('once', () => {
     expect(await a.inspect('report')).toBeNull();
   });
 
+  it('side by side with another in a lock of that name, ends with its wait, its signal, or the note', async () => {
+    const cause = new AbortController();
+    const call = (options?: object) => a.once('report', { period: '1h', ...options }, () => pass(1_000));
+    const calls = await a.using('report', async () => {
+      const all = [call(), call({ waitTime: 50 }), call({ signal: cause.signal }), call()];
+      await pass(100);
+      cause.abort();
+      return await Promise.allSettled(all);
+    });
+    expect(calls).toMatchObject([
+      { value: { ran: true } },
+      { reason: { code: 'LOCK_TIMEOUT', message: expect.stringContaining('50 ms') } },
+      { reason: { code: 'LOCK_ABORTED' } },
+      { value: { ran: false } },
+    ]);
+  });
+
   it('refuses a missing callback, a wrong name, a result that is read later, and a store without notes', async () => {
     const period = 1_000;
     expect(isLockConfigError(await failure(a.once('report', { period }, undefined as never)))).toBe(true);

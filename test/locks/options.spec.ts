@@ -53,6 +53,7 @@ const BAD: [string, unknown, { option: string; message?: RegExp }][] = [
   ['null', null, { option: 'options', message: /must be an object/ }],
   ['an array', [], { option: 'options', message: /must be an object/ }],
   ['a number', 5, { option: 'options', message: /must be an object/ }],
+  ['a Map', new Map([['waitTime', 5]]), { option: 'options', message: /must be a plain object/ }],
   [
     'a misspelt option',
     { leasTime: 5 },
@@ -241,6 +242,32 @@ describe('the options of LockService, in memory', () => {
     await (await service.tryAcquire('a', { minHoldTime: 60_000 }))?.release();
     expect(await service.tryAcquire('a')).toBeNull();
   });
+});
+
+it.each([0, 1.5, NaN, '2'])('a semaphore of %p permits is refused', (permits) => {
+  const refused = expect.objectContaining({ code: 'LOCK_CONFIG', option: 'permits' });
+  expect(() => locks.getSemaphore('a', permits as number)).toThrow(refused);
+});
+
+it('services, locks, leases, elections and terms serialise to their names and states', async () => {
+  const service = new LockService({ store: 'memory', label: 'me' });
+  const json = (value: unknown) => JSON.parse(JSON.stringify(value)) as unknown;
+  const election = service.getElection('d');
+  await election.run((term) => {
+    expect(json([service, election, term])).toEqual([
+      { label: 'me' },
+      { name: 'd', state: 'leading' },
+      { number: term.number },
+    ]);
+  });
+  const shown = { held: true, owner: expect.any(String), acquiredAt: expect.any(String) };
+  const [lease, group] = [await service.acquire('a'), await service.acquire(['b', 'c'])];
+  expect(json([service.getFairLock('a'), lease, group])).toMatchObject([
+    { name: 'a', kind: 'fair' },
+    { ...shown, name: 'a', fencingToken: lease.fencingToken },
+    { ...shown, name: 'b,c', fencingToken: group.fencingToken },
+  ]);
+  await service.close();
 });
 
 it('the end of an await using block closes a service and releases what it holds', async () => {

@@ -65,6 +65,12 @@ describe('A ticket', () => {
     },
   );
 
+  it('is refused where no lease travels: on nodes', async () => {
+    const nodes = [1, 2, 3].map((port) => `redis://127.0.0.1:${String(port)}`);
+    await using quorum = new LockService({ nodes });
+    await expect(quorum.resume(encoded(ticket))).rejects.toThrow('could each get some of the nodes');
+  });
+
   it('names a lock that there can be', async () => {
     expect(await refusalOf(encoded({ ...ticket, name: '' }))).toContain('must not be empty');
   });

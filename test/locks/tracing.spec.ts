@@ -127,6 +127,7 @@ describe('the channel of acquisitions', () => {
     const failed = [
       locks.acquire('busy', { waitTime: 5 }),
       locks.acquire('busy', { signal: abortAfter(5) }),
+      locks.acquire('busy', { maxWaiting: 1 }),
       away.acquire('away', { waitTime: 5 }),
       locks.getSemaphore('forced', 2).using(() => locks.getSemaphore('forced', 3).acquire()),
     ];
@@ -135,18 +136,19 @@ describe('the channel of acquisitions', () => {
     await away.close();
     await away.acquire('away').catch(() => undefined);
     const outcomes = ended(published).map(({ name, outcome, reason }) => [name, outcome, reason]);
-    expect(outcomes).toHaveLength(7);
+    expect(outcomes).toHaveLength(8);
     expect(outcomes).toEqual(
       expect.arrayContaining([
         ['busy', 'busy', 'timeout'],
         ['busy', 'aborted', undefined],
+        ['busy', 'busy', 'queue-full'],
         ['away', 'unavailable', undefined],
         ['forced', 'refused', undefined],
         ['away', 'closed', undefined],
       ]),
     );
     // A tryAcquire that finds it busy is no error.
-    expect(published.filter(([message]) => message === 'error')).toHaveLength(5);
+    expect(published.filter(([message]) => message === 'error')).toHaveLength(6);
   });
 
   it('runs its subscribers in no scope, and its call in the scope of the caller', async () => {

@@ -271,7 +271,10 @@ describe('a ticket', () => {
     const error = await failure(b.resume(ticket));
     expect((error as LockLostError).reason).toBe('deleted');
     expect(((error as Error).cause as Error).message).toContain('was taken away');
-    await a.acquire('job');
+    const lease = await a.acquire('job');
+    expect(await reasonOf(b.resume(ticket))).toBe('taken');
+    await lease.release();
+    await a.getFairLock('job').acquire();
     expect(await reasonOf(b.resume(ticket))).toBe('taken');
   });
 
