@@ -188,6 +188,18 @@ describe('An idle connection that was dropped without a word (pitfall 86)', () =
     expect(told).not.toContain('release-failed');
   });
 
+  it('is replaced while a lease is extended beyond the longest one of a quorum: each node is asked again', async () => {
+    const servers = [stage.server, await stage.secondServer(), await stage.secondServer()];
+    const ways = await Promise.all(servers.map(({ port }) => stage.proxy(port)));
+    const locks = stage.service({ nodes: ways.map(({ url }) => url) });
+    const lease = await locks.acquire('order:7');
+    await sleep(500);
+    for (const way of ways) way.forgetConnections();
+    await lease.extend(60_000);
+    expect(lease.remainingTime()).toBeGreaterThan(30_000);
+    await lease.release();
+  });
+
   const nonWaiting: [string, (locks: LockService, n: number) => Promise<unknown>][] = [
     ['tryAcquire', async (locks, n) => (await locks.tryAcquire(`order:${String(n)}`))?.held],
     ['isLocked', async (locks) => !(await locks.getLock('order').isLocked())],
@@ -219,4 +231,28 @@ describe('An idle connection that was dropped without a word (pitfall 86)', () =
     });
     expect(new Set(await Promise.all(answers))).toEqual(new Set([true]));
   });
+});
+
+it('for messages that leads to another server than that of the commands is told, and made again until both lead to one', async () => {
+  const next = await stage.secondServer();
+  const [way, wayOfMessages] = [await stage.proxy(), await stage.proxy()];
+  const client = stage.client(way.url);
+  await client.ping();
+  client.options.port = wayOfMessages.port;
+  const locks = stage.service({ connection: client });
+  await stage.hearing(locks);
+  client.options.port = way.port;
+  await stage.service().acquire('order:7');
+  const held = await stage.service({ connection: next.url }).acquire('order:7');
+  const waiting = locks.acquire('order:7', { waitTime: Infinity });
+  await until(async () => (await stage.waiting('order:7')) > 0);
+  // The name has moved, and the former address is still remembered for the connection for messages.
+  way.leadTo(next.port);
+  way.cut();
+  const reason = 'their connection leads to another server than that of the commands';
+  await until(async () => (await locks.health()).nodes[0]?.error?.includes(reason) === true);
+  wayOfMessages.leadTo(next.port);
+  await until(async () => (await locks.health()).status === 'up');
+  await held.release();
+  await (await waiting).release();
 });

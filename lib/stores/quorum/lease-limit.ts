@@ -54,7 +54,9 @@ export class QuorumLeaseLimit implements LeaseLimit {
     const { numbers, conflict } = charters;
     if (charters.allowed >= leaseTime || numbers === undefined || conflict !== undefined) return;
     if (monotonicTime() < this.restsUntil) return;
-    const generations = members.map(({ generation }) => generation);
+    const connections = () => members.map(({ generation }) => generation);
+    let generations = connections();
+    let isRepeated = false;
     const raised = { id: numbers.id, size: members.length, longest: leaseTime };
     // By the end of the first round, each member has acknowledged it in the run in which it does so again in the second
     // round. So there was a moment at which all members had.
@@ -71,6 +73,12 @@ export class QuorumLeaseLimit implements LeaseLimit {
       };
       this.missing = members.flatMap(({ node }, index) => (isMissing(index) ? [node] : []));
       if (this.missing.length === 0) continue;
+      const present = connections();
+      // Idle connections that were dropped have been replaced under the round. It begins again, once.
+      if (!isRepeated && present.join() !== generations.join()) {
+        [isRepeated, generations, round] = [true, present, 0];
+        continue;
+      }
       this.restsUntil = monotonicTime() + PAUSE;
       return;
     }
