@@ -202,6 +202,7 @@ export type LockEvent =
       readonly message: string;
     }
   | {
+      /** If a server ends an idle connection, only a failure to connect again is reported. */
       readonly type: 'disconnected' | 'reconnected';
       /** The server: host and port. */
       readonly node: string;

@@ -1,6 +1,9 @@
-import { beforeEach, describe, expect, it } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis-5';
+import type { LockService } from '../../../lib/index.js';
+import { until } from '../../scenarios/until.js';
 import type { RedisServer } from '../../support/redis-server.js';
 import { TcpProxy } from '../../support/tcp-proxy.js';
 import { TestEnvironment } from '../../support/test-environment.js';
@@ -68,5 +71,73 @@ describe('A connection that is lost before its first answer', () => {
     proxy.cut();
     await (await locks.acquire('key')).release();
     expect((await locks.health()).status).toBe('up');
+  });
+});
+
+/** What the service tells of its connections. */
+const changesOf = (locks: LockService): string[] => {
+  const told: string[] = [];
+  locks.events$.subscribe((event) => {
+    if (event.type !== 'disconnected' && event.type !== 'reconnected') return;
+    told.push(`${event.type} ${(event.error as Error | undefined)?.message ?? ''}`.trim());
+  });
+  return told;
+};
+
+describe('A connection in use that falls silent', () => {
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
+  it.each<[string, () => void]>([
+    ['', () => undefined],
+    [
+      ', also if it was first used while timers were faked',
+      () => {
+        jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask'] });
+      },
+    ],
+  ])('is given up, and the outage says for how long nothing came back%s', async (_, setTimers) => {
+    const proxy = await TcpProxy.start(server.port);
+    environment.add(() => proxy.stop());
+    const locks = environment.service({ connection: proxy.url, leaseTime: 3_000 });
+    const told = changesOf(locks);
+    setTimers();
+    await (await locks.acquire('key')).release();
+    jest.useRealTimers();
+    await (await locks.acquire('key')).release();
+    proxy.dropReplies(true);
+    let calls = 0;
+    await until(() => {
+      locks.tryAcquire(`key:${String(calls++)}`).catch(() => undefined);
+      return told.length > 0;
+    });
+    expect(told).toEqual(['disconnected nothing came back within 1000 ms']);
+    proxy.dropReplies(false);
+  });
+});
+
+describe('A server that ends idle connections', () => {
+  it('is no outage: the next connection follows at once', async () => {
+    await server.client().config('SET', 'timeout', '1');
+    const locks = environment.service({ connection: server.url });
+    const told = changesOf(locks);
+    const connectionsMade = async () =>
+      Number(/total_connections_received:(\d+)/.exec(await server.client().info('stats'))?.[1]);
+    await (await locks.acquire('key')).release();
+    const before = await connectionsMade();
+    await until(async () => (await connectionsMade()) > before);
+    await (await locks.acquire('key')).release();
+    expect(told).toEqual([]);
+  });
+
+  it('is one if none follows', async () => {
+    const locks = environment.service({ connection: server.url });
+    const told = changesOf(locks);
+    await (await locks.acquire('key')).release();
+    await sleep(1_500);
+    await server.kill();
+    await until(() => told.length > 0);
+    expect(told).toEqual([expect.stringContaining('disconnected connect ECONNREFUSED')]);
   });
 });

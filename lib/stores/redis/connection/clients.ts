@@ -3,7 +3,15 @@ import type { ClusterNodes } from './cluster-nodes.js';
 import { urlOptions } from './connection-url.js';
 import { sentinelOptions } from './sentinel-connector.js';
 import { HEARTBEAT } from '../messages/subscriber.js';
-import { afterInput, clearTimer, idle, monotonicTime, random, setTimer } from '../../../runtime/runtime.js';
+import {
+  afterInput,
+  clearTimer,
+  idle,
+  monotonicTime,
+  random,
+  setTimer,
+  timersAreFaked,
+} from '../../../runtime/runtime.js';
 
 /** ms without an attempt to connect, after which the next attempt begins again with the shortest pause. */
 const CALM = 1_500;
@@ -104,6 +112,12 @@ function watchSilence(client: Redis): void {
   const its = client as unknown as Silence;
   let watched: Redis['stream'] | undefined;
   let heard = 0;
+  // ioredis sets none while there is one. That of fake timers never fires once a test has ended them.
+  let [timer, isFaked] = [its.socketTimeoutTimer, false];
+  Object.defineProperty(its, 'socketTimeoutTimer', {
+    get: () => (isFaked && !timersAreFaked() ? undefined : timer),
+    set: (next: typeof timer) => ([timer, isFaked] = [next, timersAreFaked()]),
+  });
   its.setSocketTimeout = () => {
     const { stream, options } = client;
     const silence = options.socketTimeout ?? 0;

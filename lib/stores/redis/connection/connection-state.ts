@@ -49,6 +49,12 @@ export class ConnectionState {
     this.report({ node: this.node, connected, first, error: this.error });
   }
 
+  /** As a server does after its `timeout`. It is an outage only if the next attempt fails, which says why. */
+  endedWhileIdle(): void {
+    if (this.connected === true && this.error === undefined) this.connected = undefined;
+    else this.set(false);
+  }
+
   report(change: ConnectionChange): void {
     for (const listener of this.listeners) listener(change);
   }

@@ -4,6 +4,9 @@ import { afterInput, clearTimer, idle, monotonicTime, setTimer } from '../../../
 /** ms without a command, after which a connection counts as idle. */
 const IDLE = 250;
 
+/** The same, after which a server may end the connection. Its `timeout` is a number of seconds. */
+const LONG_IDLE = 1_000;
+
 /** The least time, ms, for which the first command after that may wait for a sign of life: long for most networks. */
 const SIGN_OF_LIFE = 1_000;
 
@@ -54,6 +57,12 @@ export class IdleWatch {
     private readonly onDropped: (silence: number) => void,
     private readonly onSilence: () => void = () => undefined,
   ) {}
+
+  /** The last command, which has its answer, was sent long ago. */
+  get isIdle(): boolean {
+    const isUsed = this.unanswered > 0 || this.underway > 0;
+    return !isUsed && monotonicTime() - this.askedAt >= LONG_IDLE;
+  }
 
   /** A command leaves. */
   asked(): void {

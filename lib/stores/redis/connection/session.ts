@@ -65,7 +65,8 @@ export class Session {
         this.begin();
         this.onClosed?.();
         this.database.disconnected();
-        state.set(false);
+        if (this.watch?.isIdle === true) state.endedWhileIdle();
+        else state.set(false);
       },
       end: this.onEnd,
       error: this.onError,
@@ -220,7 +221,10 @@ export class Session {
   private readonly onError = (error: unknown): void => {
     const { client, state } = this;
     if (this.options.owned && this.goesOnWithoutInfo(error)) return;
-    if (client.status !== 'ready' && !this.database.isOwnBusiness(error)) state.failed(this.reasonOf(error));
+    // An error of a connection in use is the reason of its end only if its socket has failed.
+    const isReason =
+      client.status !== 'ready' || (client.stream as Redis['stream'] | undefined)?.errored === error;
+    if (isReason && !this.database.isOwnBusiness(error)) state.failed(this.reasonOf(error));
     // While a client asks the sentinels in turn, round after round, none of its connections is ever closed.
     if (client.status === 'connecting' && client.options.sentinels != null) state.set(false);
   };
