@@ -1,6 +1,6 @@
 import { idleTimerAt, now } from '../client/holding/deadline.js';
 import type { LockClient } from '../client/lock-client.js';
-import { runOutsideScopes, type ScopedHold } from '../client/scope/scope.js';
+import { runOutsideScopes, type Scope, type ScopedHold } from '../client/scope/scope.js';
 import type { Tenure, TenureUser } from '../client/holding/tenure.js';
 import { type HoldTrace, traceHold } from '../client/tracing.js';
 import { answerWithin } from '../client/waiting/answer-within.js';
@@ -123,8 +123,8 @@ export class Hold implements TenureUser, ScopedHold {
     return this.count > 0 && this.tenure.held;
   }
 
-  get isInUse(): boolean {
-    return this.held && this.leases.some(({ inside }) => inside?.isOfCallback() === true);
+  isInUse(around?: Scope): boolean {
+    return this.held && this.leases.some(({ inside }) => inside?.isOfCallback(around) === true);
   }
 
   /** Made on first use, because most holders never read it. */

@@ -1,12 +1,13 @@
 import type { BeforeApplicationShutdown, OnApplicationShutdown } from '@nestjs/common';
 import type { Observable } from 'rxjs';
-import { closeTogether } from '../client/holding/closing.js';
+import { closeTogether, waitsFor } from '../client/holding/closing.js';
 import { timerAt } from '../client/holding/deadline.js';
 import type { LockClient } from '../client/lock-client.js';
 import { currentScope, runInScope, Scope } from '../client/scope/scope.js';
 import { assertName, reasonOf } from '../client/validation.js';
 import type { LockEvent } from '../api/events.js';
 import type { LockHealth } from '../api/health.js';
+import { closeInHook } from './close-in-hook.js';
 import { createClient } from './create-client.js';
 import type {
   AcquireOptions,
@@ -262,11 +263,11 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
   }
 
   /**
-   * Closes a service that the application provides by itself. LockModule closes its services after the last hook of the
-   * application, and does not need this.
+   * Closes a service that the application provides by itself; see {@link close}. Waits for callbacks for a second at most, as
+   * a later hook may end them. LockModule closes its services after the last hook, and does not need this.
    */
   async onApplicationShutdown(): Promise<void> {
-    if (!this.state.closesLast) await this.close();
+    if (!this.state.closesLast) await closeInHook([this.state]);
   }
 
   /**
@@ -274,18 +275,17 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
    * keep the process alive.
    *
    * From the call on, callers get no lock, and those that wait are refused. Code that runs under a lock still gets further
-   * ones. A lock whose callback runs (`using`, a decorator, `once`, the term of an election) is not released under the work:
-   * it is renewed until the callback ends, for `leaseTime` of the module (of the lock, if that is longer) at most, and is then
-   * left to its own end in the store. Other leases are released at once. Resolves when the last lock is back and the connections that this service
-   * opened are closed; under a lock of this service at once, because the end waits for that code. May be called again.
+   * ones. A lock whose callback runs (`using`, a decorator, `once`, the term of an election), or that was acquired by hand in
+   * one, is not released under the work: unless its lease is fixed, it is renewed until the callback ends, for `leaseTime` of the module (of the lock, if that is longer) at most,
+   * and is then left to its own end in the store. Other leases are released at once. Resolves when the last lock is back and the connections that
+   * this service opened are closed; in such a callback, and under a lock of this service, at once. May be called again.
    */
   async close(): Promise<void> {
     this.state.draining = false;
     void this.state.endTerms();
     this.state.closing ??= closeTogether([this.client], timerAt).closed;
     this.state.closing.catch(() => undefined);
-    const around = currentScope()?.near() ?? [];
-    if (!around.some(({ clientId }) => clientId === this.client.id)) await this.state.closing;
+    if (!waitsFor(this.client, currentScope())) await this.state.closing;
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -268,6 +268,67 @@ it.each<[string, (service: LockService, work: () => Promise<void>) => Promise<vo
   },
 );
 
+it('a service of the application itself keeps the lock of work that only a later hook ends', async () => {
+  const [begun, gate] = [deferred(), deferred()];
+  class Jobs implements OnApplicationShutdown {
+    async onApplicationShutdown() {
+      looks.push(await other.tryAcquire('job'));
+      await pass(30);
+      gate.resolve();
+    }
+  }
+  @Module({ providers: [Jobs] })
+  class JobsModule {}
+  // The hooks of a module come before those of the modules that it imports.
+  const app = await Test.createTestingModule({
+    imports: [JobsModule],
+    providers: [{ provide: LockService, useFactory: () => new LockService({ store }) }],
+  }).compile();
+  await app.init();
+  const service = app.get(LockService);
+  const byHand = await service.acquire('by hand');
+  const job = service.using('job', async (lease) => {
+    begun.resolve();
+    await gate.promise;
+    return await service.using('inner', () => lease.held);
+  });
+  await begun.promise;
+  await app.close();
+  expect([looks, byHand.held, await job]).toEqual([[null], false, true]);
+  await service.close();
+  expect(await store.inspect('job')).toBeNull();
+  await expect(service.acquire('late')).rejects.toMatchObject({ code: 'LOCK_CLOSED' });
+});
+
+it.each<[string, (service: LockService, work: () => Promise<boolean>) => Promise<boolean>]>([
+  ['has released its lock', (service, work) => service.using('job', (lease) => lease.release().then(work))],
+  ['has a lock of another service', (_, work) => other.using('job', work)],
+  [
+    'works in a scope of its own',
+    (service, work) => service.using('job', (lease) => service.runInScope(() => lease.release().then(work))),
+  ],
+])('close() in a callback that %s does not wait for this callback', async (_, begin) => {
+  const service = new LockService({ store });
+  const isKept = await begin(service, async () => {
+    const left = await service.acquire('left');
+    await service.close();
+    return left.held;
+  });
+  await service.close();
+  expect([isKept, await store.inspect('left')]).toEqual([true, null]);
+});
+
+it('close() in a callback under a lock of another service waits for other callbacks', async () => {
+  const service = new LockService({ store });
+  await other.using('shutdown', async () => {
+    const job = service.using('job', () => pass(5_000, 'done'));
+    await until(() => service.leases().length > 0);
+    await service.close();
+    expect(service.leases()).toEqual([]);
+    expect(await job).toBe('done');
+  });
+});
+
 it('a lock whose callback closes the application is kept, and the application does not wait for its end', async () => {
   const app = await Test.createTestingModule({ imports: locks() }).compile();
   await app.init();

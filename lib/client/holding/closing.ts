@@ -1,6 +1,7 @@
 import { clearTimer } from '../../runtime/runtime.js';
 import { LockClosedError } from '../../api/errors.js';
 import { lockOrder } from '../scope/order-graph.js';
+import type { Scope } from '../scope/scope.js';
 import { now, restAfter, type timerAt } from './deadline.js';
 import { releasedError, type Tenure } from './tenure.js';
 import type { LockClient } from '../lock-client.js';
@@ -23,19 +24,28 @@ export interface Closing {
 
 /**
  * Closes clients together, because work under a lock of one client may need a lock of another. Only work under a lock
- * still gets locks. All locks without a running callback are released at once. The others are renewed until their
- * callbacks end, for the longest of their lease times and those of the clients at most, and then stay in the store until their
- * leases end: no lock is released under running work. The stores are closed when no callback needs a lock.
+ * still gets locks. All locks without a running callback are released at once. The others are kept until their callbacks end,
+ * for the longest of their lease times and those of the clients at most, and then stay in the store until their leases end:
+ * no lock is released under running work. Fixed leases are not renewed meanwhile. The stores are closed when no callback
+ * needs a lock.
  */
 export function closeTogether(clients: readonly LockClient[], setTimer: typeof timerAt): Closing {
   const since = now();
-  const releases: Promise<void>[] = [];
+  const releases: Promise<unknown>[] = [];
   let until = since + Math.max(0, ...clients.map(({ options }) => options.leaseTime));
   const releaseAll = (): boolean => {
-    for (const client of clients) releases.push(releaseUnused(client));
-    const inUse = clients.flatMap(({ tenures }) => tenures.all.filter(isInUse));
-    for (const { longest } of inUse) until = Math.max(until, since + longest);
-    return inUse.length > 0 && now() < until;
+    let isUsed = false;
+    for (const client of clients) {
+      for (const tenure of client.tenures.all) {
+        // Announces a deadline that has passed. The loss of another one may have called code that has released this one.
+        if (!tenure.held) continue;
+        if (isInUse(tenure)) {
+          isUsed = true;
+          until = Math.max(until, since + tenure.longest);
+        } else releases.push(release(client, tenure));
+      }
+    }
+    return isUsed && now() < until;
   };
   let look = (): void => undefined;
   for (const client of clients)
@@ -92,24 +102,21 @@ function stop(client: LockClient, onLeft: () => void): void {
 }
 
 /** Whether a callback runs under a lock, or is about to. */
-const isInUse = ({ user }: Tenure): boolean => user === undefined || user.isInUse;
+const isInUse = ({ user }: Tenure): boolean => user === undefined || user.isInUse();
 
-/** Releases the locks under which no callback runs, and reports their loss to their holders. */
-async function releaseUnused({ tenures, returns, events }: LockClient): Promise<void> {
-  // `held` announces a deadline that has passed, and is read first.
-  const unused = tenures.all.filter((tenure) => tenure.held && tenure.user?.isInUse === false);
-  await Promise.all(
-    unused.map((tenure) => {
-      // The loss of another one may have called code that has released this one.
-      if (!tenure.held) return Promise.resolve(undefined);
-      const { user, name, owner, label } = tenure;
-      // Releases in the store. The queue may reserve the tenure for a returning caller instead.
-      const released = returns.giveBack(tenure);
-      events.next({ type: 'lost', name, label, owner, reason: 'released' });
-      user?.onLost(releasedError(tenure, new LockClosedError(name)));
-      return released;
-    }),
-  );
+/** Whether the end of the client waits for the code of this scope, which must not wait for that end. */
+export const waitsFor = ({ id, tenures }: LockClient, scope: Scope | undefined): boolean =>
+  scope !== undefined &&
+  (scope.near().some(({ clientId }) => clientId === id) ||
+    [...tenures.users()].some((user) => user.isInUse(scope)));
+
+/** Releases a lock under which no callback runs, and reports the loss to its holder. */
+function release({ returns, events }: LockClient, tenure: Tenure): Promise<unknown> {
+  const { user, name, owner, label } = tenure;
+  const released = returns.giveBack(tenure);
+  events.next({ type: 'lost', name, label, owner, reason: 'released' });
+  user?.onLost(releasedError(tenure, new LockClosedError(name)));
+  return released;
 }
 
 /** Ends the client: holders lose their locks, which stay in the store until their leases end. Closes the store. */

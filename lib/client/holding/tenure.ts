@@ -3,6 +3,7 @@ import { LockLostError, type LossReason } from '../../api/errors.js';
 import { clearTimer } from '../../runtime/runtime.js';
 import type { QueueTerms } from '../../store/lock-store.js';
 import type { Rivals } from '../../store/queue-messages.js';
+import type { Scope } from '../scope/scope.js';
 import type { LocalQueue } from '../waiting/local-queue.js';
 import { deadlineOf, now, timerAt } from './deadline.js';
 
@@ -11,8 +12,11 @@ export interface TenureUser {
   /** ms for which the store keeps the lock from other owners if it is released now. */
   readonly keepFor: number | undefined;
   onLost(error: LockLostError): void;
-  /** Whether a callback runs under the tenure and needs the lock until its end. */
-  readonly isInUse: boolean;
+  /**
+   * Whether a callback runs under the tenure and needs the lock until its end.
+   * @param around only a callback that runs around this scope
+   */
+  isInUse(around?: Scope): boolean;
   onReleaseRequested(asker: AskedHolder): void;
   /** Called once a second, for each holder, while this process has a hold older than 1 s. */
   onLongHold?(): void;

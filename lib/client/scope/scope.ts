@@ -144,9 +144,13 @@ export class Scope {
     return false;
   }
 
-  /** Whether work here is part of a callback under a lock, including locks that this scope does not re-enter. */
-  isOfCallback(): boolean {
-    return this.runs().next().done !== true;
+  /**
+   * Whether work here is part of a callback under a lock, including locks that this scope does not re-enter.
+   * @param around whether the innermost such callback also runs around that scope
+   */
+  isOfCallback(around?: Scope): boolean {
+    const [innermost] = this.runs();
+    return innermost !== undefined && (around === undefined || [...around.runs()].includes(innermost));
   }
 
   /**

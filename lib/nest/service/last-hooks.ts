@@ -1,13 +1,9 @@
 import { ModulesContainer } from '../core-tokens.js';
-import { closeTogether } from '../../client/holding/closing.js';
-import { idleTimerAt, now, timerAt } from '../../client/holding/deadline.js';
 import { LockClosedError } from '../../api/errors.js';
-import { clearTimer, sleep } from '../../runtime/runtime.js';
+import { closeInHook, endedSoon } from '../../module/close-in-hook.js';
+import { sleep } from '../../runtime/runtime.js';
 import type { LockService } from '../../module/lock-service.js';
 import { stateOf } from '../../module/service-state.js';
-
-/** ms for which a hook waits for running work: that of a term after its signal, and callbacks under locks at the end. */
-const WORK_END = 1_000;
 
 /** The services of each application, of all copies of this package: they close together. */
 const SERVICES = Symbol.for('nestjs-distributed-lock.services-of-applications');
@@ -61,34 +57,7 @@ const lastHooks = (services: readonly LockService[]) => {
       Object.freeze(services);
       // A hook may have waited for work inside of a callback, which then has still to end and to give its lock back.
       await sleep(0);
-
-      const open = states().filter(({ closing }) => closing === undefined);
-      const { released, closed, isInUse } = closeTogether(
-        open.map(({ client }) => client),
-        idleTimerAt,
-      );
-      for (const state of open) {
-        state.closing = closed.finally(() => {
-          state.draining = false;
-        });
-        // In the background, no code learns of a store of the application that cannot close.
-        state.closing.catch(() => undefined);
-      }
-      await released;
-      // Such a callback may need answers of the store for its end, as for a nested lock or the note of `once`.
-      await (isInUse ? endedSoon(closed) : closed);
+      await closeInHook(states());
     },
   };
 };
-
-async function endedSoon(ended: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<void>((resolve) => {
-    timer = timerAt(now() + WORK_END, resolve);
-  });
-  try {
-    await Promise.race([ended, late]);
-  } finally {
-    clearTimer(timer);
-  }
-}

@@ -1,0 +1,38 @@
+import { closeTogether } from '../client/holding/closing.js';
+import { idleTimerAt, now, timerAt } from '../client/holding/deadline.js';
+import { clearTimer } from '../runtime/runtime.js';
+import type { ServiceState } from './service-state.js';
+
+/** ms for which a hook waits for running work: that of a term after its signal, and callbacks under locks at the end. */
+const WORK_END = 1_000;
+
+/** Closes services together in a hook of their application. Work that only a later hook ends is not waited for. */
+export async function closeInHook(states: readonly ServiceState[]): Promise<void> {
+  const open = states.filter(({ closing }) => closing === undefined);
+  for (const state of open) void state.endTerms();
+  const { released, closed, isInUse } = closeTogether(
+    open.map(({ client }) => client),
+    idleTimerAt,
+  );
+  for (const state of open) {
+    state.closing = closed.finally(() => {
+      state.draining = false;
+    });
+    // In the background, no code learns of a store of the application that cannot close.
+    state.closing.catch(() => undefined);
+  }
+  await released;
+  // Such a callback may need answers of the store for its end, as for a nested lock or the note of `once`.
+  await (isInUse ? endedSoon(closed) : closed);
+}
+
+/** Waits for work that may need a later hook for its end. The timer keeps the process alive meanwhile. */
+export async function endedSoon(ended: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = timerAt(now() + WORK_END, resolve);
+  });
+  await Promise.race([ended, late]).finally(() => {
+    clearTimer(timer);
+  });
+}
