@@ -336,7 +336,9 @@ describe('a warning of an election', () => {
       await until(() => warnings().some((message) => message.includes(`"${name}"`)));
       expect([election.state, election.isLeader()]).toEqual(['follower', false]);
       // Several attempts, and one warning.
+      refusing.calls.acquire = 0;
       await pass(20_000);
+      expect(refusing.calls.acquire).toBeGreaterThan(3);
       abort.abort();
       await running;
       expect(election.state).toBe('idle');
@@ -344,9 +346,11 @@ describe('a warning of an election', () => {
     await refuse('one', new LockUnavailableError('one', { permanent: true, cause: new Error('WRONGPASS') }));
     const without = new LockUnavailableError('two', { permanent: true });
     await refuse('two', without);
+    await refuse('three', new LockUnavailableError('three', { cause: new Error('reset') }));
     expect(warnings()).toEqual([
       expect.stringMatching(/"one".*: WRONGPASS$/),
       expect.stringContaining(without.message),
+      expect.stringMatching(/"three".*: reset$/),
     ]);
   });
 });

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { getEventListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   isLockLostError,
@@ -55,6 +56,19 @@ describe('a multi-lock', () => {
     const lease = await waiting;
     expect(lease.held).toBe(true);
     await lease.release();
+  });
+
+  it('leaves no listener on the lease of an enclosing scope, read before its release or after', async () => {
+    await locks.using('a', async (outer) => {
+      const read = (lease: Lease) => [lease.signal, lease.releaseRequested];
+      for (const isReadBefore of [true, false]) {
+        const inner = await locks.acquire(['a', 'b']);
+        if (isReadBefore) read(inner);
+        await inner.release();
+        read(inner);
+        for (const signal of read(outer)) expect(getEventListeners(signal, 'abort')).toEqual([]);
+      }
+    });
   });
 
   it('re-enters per member', async () => {

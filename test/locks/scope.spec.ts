@@ -199,6 +199,9 @@ describe('runInScope', () => {
         await lock.using({ waitTime: 0 }, () => 1);
         await again?.release();
         expect(lock.isHeld()).toBe(false);
+        const later = await lock.acquire();
+        await lock.using({ waitTime: 0 }, () => 1);
+        await later.release();
       });
       expect(await lock.isLocked()).toBe(false);
     }
