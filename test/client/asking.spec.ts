@@ -380,3 +380,21 @@ describe('The acquisitions of a process', () => {
     expect(port.released.map(({ request }) => request.fencingToken)).toContain(6);
   });
 });
+
+it.each([
+  ['three at each renewal', {}],
+  ['three at each look, if they are not renewed', { leaseTime: 12_000 }],
+])('sends few commands for 250 leases: %s', (_, options) =>
+  inWorld(250, async ({ process, server, at }) => {
+    const { locks } = process({ leaseTime: 12_000 });
+    const names = Array.from({ length: 250 }, (__, n) => `held:${String(n)}`);
+    const leases = await Promise.all(names.map((name) => locks.acquire(name, options)));
+    for (const third of [4_000, 8_000]) {
+      await at(third - 100);
+      const { commands } = server;
+      await at(third + 400);
+      expect(server.commands - commands).toBe(3);
+    }
+    expect(leases.every((lease) => lease.held)).toBe(true);
+  }),
+);

@@ -33,7 +33,7 @@ describe('What the pages say in TypeScript', () => {
     const moved = inLanguage('ts').map((block) => ({ ...block, code: preamble.servers.move(block.code) }));
     programs = writePrograms(moved, Object.keys(preamble));
     errors = typeErrors(programs);
-  }, 120_000);
+  });
 
   afterEach(async () => {
     await Promise.all(apps.map((app) => app.close()));

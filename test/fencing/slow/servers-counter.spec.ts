@@ -108,7 +108,7 @@ describeHere.each([
     expect(await lost()).toBe(0);
     expect(counters.committed).toBeGreaterThan(place.strikes.length);
     expect(tokens).toEqual([...tokens].sort((a, b) => a - b));
-  }, 120_000);
+  });
 
   it.each([
     ['is called after the write', 'last'],

@@ -37,7 +37,7 @@ beforeAll(async () => {
   installLibraries();
   const [postgres, mysql] = await Promise.all([startPostgres(), startMariaDb()]);
   servers = { postgres, mysql };
-}, 240_000);
+});
 
 afterEach(async () => {
   await Promise.all(open.map((connection) => connection.end()));

@@ -21,7 +21,7 @@ let answers: readonly unknown[];
 // Side by side: they compute for some seconds.
 beforeAll(async () => {
   answers = await Promise.all(['unheard', 'heard', 'throwing'].map(probe));
-}, 180_000);
+});
 
 it.each(['unheard', 'heard'])(
   'has a heap that stays as it is over 100,000 locks, with channels %s',

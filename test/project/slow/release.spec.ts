@@ -158,7 +158,7 @@ it('This package lacks nothing for a release but its address and what is written
   } finally {
     rmSync(folder, { recursive: true });
   }
-}, 120_000);
+});
 
 it('The package gets its homepage and the place for bugs from the address of the repository', () => {
   const repository = { type: 'git', url: 'git+https://forge.test/team/locks.git' };

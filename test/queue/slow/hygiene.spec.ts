@@ -155,4 +155,4 @@ it('after 10,000 random operations and 20 kills nothing is left but fences, and 
   }
   await until(async () => (await stage.redis.pubsub('CHANNELS')).length === 0);
   expect(listeners()).toEqual(listenersBefore);
-}, 120_000);
+});

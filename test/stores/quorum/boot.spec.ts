@@ -11,8 +11,8 @@ import { until } from '../../scenarios/until.js';
 import { call } from '../../cli/command-line.js';
 import { QuorumEnvironment } from './quorum-environment.js';
 
-/** ms: a node has a second to answer then. */
-const LEASE = 20_000;
+/** ms: a node has ten seconds to answer then. */
+const LEASE = 200_000;
 
 describe('The boot of an application', () => {
   let environment: QuorumEnvironment;

@@ -134,31 +134,10 @@ describe('The commands that Redis gets', () => {
     expect(commands[0]?.[6]).toBe(taken?.owner);
   });
 
-  it.each([
-    ['three at each renewal', {}],
-    ['three at each look, where they are not renewed', { leaseTime: 12_000 }],
-  ])('250 locks that are held: %s', async (_, options) => {
-    const keeper = service(12_000);
-    const leases = await Promise.all(
-      Array.from({ length: 250 }, (__, n) => keeper.acquire(`held:${String(n)}`, options)),
-    );
-    await server.resetCommandCalls();
-    const commands = await during(() => sent(6));
-    // A third and two thirds of the lease after the acquisition: each hold with its fence.
-    const isLabel = (command: readonly string[]) =>
-      command.some((argument) => argument.includes('~ndl:label'));
-    const scripts = commands.filter((command) => command[0] === 'evalsha' && !isLabel(command));
-    // One for all, after a second.
-    expect(commands.filter((command) => command[0] === 'eval' && isLabel(command))).toHaveLength(1);
-    expect(scripts.map(([, , keys]) => Number(keys))).toEqual([200, 200, 100, 200, 200, 100]);
-    // After a second messages are asked for, once for all.
-    expect(commands.filter(([name]) => name === 'subscribe')).toHaveLength(1);
-    expect(leases.every((lease) => lease.held)).toBe(true);
-  });
-
   it('take any number of names at once, more than Lua passes to one call', async () => {
     const names = Array.from({ length: 9_000 }, (_, n) => `many:${String(n)}`);
-    const lease = await a.acquire(names);
+    // A busy machine needs a while for so many.
+    const lease = await a.acquire(names, { leaseTime: '5m' });
     expect(lease.fencingTokens.size).toBe(9_000);
     expect(await b.tryAcquire(['one', 'many:8999'])).toBeNull();
     await lease.release();

@@ -111,4 +111,4 @@ it('A cluster that is down (CLUSTERDOWN) gives out no lock, says so, and what is
     expect(signal.reason).toMatchObject({ code: 'LOCK_LOST', reason: 'unreachable' });
   expect(String(reasons[0])).toContain('CLUSTERDOWN');
   expect((await locks.health()).status).not.toBe('up');
-}, 90_000);
+});
