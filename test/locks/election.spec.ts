@@ -390,6 +390,9 @@ describe('shutdown', () => {
     await leading;
     expect(steps).toEqual(['another lock', 'ended']);
     await closed;
+    expect(events).toContainEqual(
+      expect.objectContaining({ type: 'lost', name: 'other', reason: 'expired' }),
+    );
     expect(reason).toMatchObject({ code: 'LOCK_CLOSED' });
     await expect(a.run(() => undefined)).rejects.toMatchObject({ code: 'LOCK_CLOSED' });
     await expect(services[0]!.getElection('new').run(() => undefined)).rejects.toMatchObject({
