@@ -142,7 +142,6 @@ export async function startMicroservice(
   module: TestingModule,
   options: MicroserviceOptions,
 ): Promise<INestMicroservice> {
-  // eslint-disable-next-line @typescript-eslint/no-unsafe-class-instance-assignment -- Nest makes no instances of it either
   const app = module.createNestMicroservice<MicroserviceOptions>(options);
   await app.listen();
   return app;

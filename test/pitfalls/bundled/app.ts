@@ -73,7 +73,6 @@ async function bootOf(...types: Type[]): Promise<string> {
   class App {}
   const options = { logger: false, abortOnError: false } as const;
   try {
-    // eslint-disable-next-line @typescript-eslint/no-unsafe-class-instance-assignment -- Nest takes any object
     const app = await NestFactory.createApplicationContext(App, options);
     await app.close();
     return 'up';
