@@ -161,12 +161,27 @@ describe('HTTP', () => {
     expect(response.headers.get('retry-after')).toBe('30');
   });
 
-  it('throws the error on for a transport that it does not know', () => {
-    const host = new ExecutionContextHost([{}, {}, () => undefined]);
-    host.setType('telegram');
+  it('throws the error on for a transport that it does not know, with no more than its public parts for GraphQL', () => {
     const error = new LockTimeoutError('order:4711', 0);
-    const filter: ExceptionFilter = new LockExceptionFilter();
-    expect(() => filter.catch(error, host) as unknown).toThrow(error);
+    const caught = (type: string, response = {}) => {
+      const host = new ExecutionContextHost([{}, response, () => undefined]);
+      host.setType(type);
+      const filter: ExceptionFilter = new LockExceptionFilter();
+      return () => filter.catch(error, host) as unknown;
+    };
+    expect(caught('telegram')).toThrow(error);
+    const extensions = { code: 'LOCK_TIMEOUT', http: { status: 409 } };
+    const { name, publicMessage: message } = error;
+    expect(caught('graphql')).toThrow(expect.objectContaining({ name, message, extensions }));
+    // An answer of HTTP that has begun is only ended.
+    let ends = 0;
+    const end = () => ends++;
+    for (const response of [
+      { headersSent: true, end },
+      { sent: true, raw: { end } },
+    ])
+      caught('http', response)();
+    expect(ends).toBe(2);
   });
 });
 
