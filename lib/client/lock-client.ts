@@ -62,9 +62,10 @@ export class LockClient {
     this.onLeft?.();
   };
   state: 'open' | 'closing' | 'closed' = 'open';
-  /** While the client closes, only code under a lock gets further locks, so that no work stops halfway. */
+  /** While the client closes, only callbacks under a lock get further locks, so that no work stops halfway. */
   readonly refuses = ({ inside }: Pick<WaitRequest, 'inside'>): boolean =>
-    this.state !== 'open' && (this.state === 'closed' || inside?.isUnderLock() !== true);
+    this.state !== 'open' &&
+    (this.state === 'closed' || inside?.isOfCallback() !== true || !inside.isUnderLock());
   /** Called when a lease has ended, while the client closes. */
   onLeft: (() => void) | undefined;
 

@@ -5,14 +5,18 @@ import type { ServiceState } from './service-state.js';
 
 /** ms for which a hook waits for running work: that of a term after its signal, and callbacks under locks at the end. */
 const WORK_END = 1_000;
+/** ms for which later hooks may wait for the work of a service that is not closed after the last one. */
+const LATER_HOOKS = 60_000;
 
 /** Closes services together in a hook of their application. Work that only a later hook ends is not waited for. */
 export async function closeInHook(states: readonly ServiceState[]): Promise<void> {
+  const begun = states.flatMap(({ closing }) => closing ?? []);
   const open = states.filter(({ closing }) => closing === undefined);
   for (const state of open) void state.endTerms();
   const { released, closed, isInUse } = closeTogether(
     open.map(({ client }) => client),
     idleTimerAt,
+    states.every(({ closesLast }) => closesLast) ? 0 : LATER_HOOKS,
   );
   for (const state of open) {
     state.closing = closed.finally(() => {
@@ -22,8 +26,9 @@ export async function closeInHook(states: readonly ServiceState[]): Promise<void
     state.closing.catch(() => undefined);
   }
   await released;
+  const all = Promise.all([closed, Promise.allSettled(begun)]);
   // Such a callback may need answers of the store for its end, as for a nested lock or the note of `once`.
-  await (isInUse ? endedSoon(closed) : closed);
+  await (isInUse || begun.length > 0 ? endedSoon(all) : all);
 }
 
 /** Waits for work that may need a later hook for its end. The timer keeps the process alive meanwhile. */

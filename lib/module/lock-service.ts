@@ -258,13 +258,14 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
    * work until their own hooks have run. LockModule calls this when each module has had its `onModuleDestroy`.
    */
   beforeApplicationShutdown(): void {
-    this.state.draining = true;
+    this.state.draining = this.state.closing === undefined;
     void this.state.endTerms();
   }
 
   /**
    * Closes a service that the application provides by itself; see {@link close}. Waits for callbacks for a second at most, as
-   * a later hook may end them. LockModule closes its services after the last hook, and does not need this.
+   * a later hook may end them, and keeps their locks for a minute at least. LockModule closes its services after the last hook,
+   * and does not need this.
    */
   async onApplicationShutdown(): Promise<void> {
     if (!this.state.closesLast) await closeInHook([this.state]);

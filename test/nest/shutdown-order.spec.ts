@@ -272,8 +272,8 @@ it('a service of the application itself keeps the lock of work that only a later
   const [begun, gate] = [deferred(), deferred()];
   class Jobs implements OnApplicationShutdown {
     async onApplicationShutdown() {
+      await pass(45_000);
       looks.push(await other.tryAcquire('job'));
-      await pass(30);
       gate.resolve();
     }
   }
@@ -366,4 +366,51 @@ it('a term keeps its lock until its work ends, which a later hook does', async (
   await app.get(LockService).close();
   expect(steps).toEqual(['ended']);
   expect(await other.tryAcquire('feed')).toMatchObject({ held: true });
+});
+
+it('the last hook waits a moment for the callbacks of a service that closes already', async () => {
+  const app = await Test.createTestingModule({ imports: locks() }).compile();
+  await app.init();
+  const service = app.get(LockService);
+  const begun = deferred();
+  const job = service.using('job', async () => {
+    begun.resolve();
+    return await pass(700, 'done');
+  });
+  await begun.promise;
+  const closing = service.close();
+  await app.close();
+  expect(await store.inspect('job')).toBeNull();
+  expect(await job).toBe('done');
+  await closing;
+});
+
+it('a closing service refuses calls at once that have only leases by hand around them, also of other services', async () => {
+  const service = new LockService({ store });
+  const gate = deferred();
+  const job = service.using('job', () => gate.promise);
+  const held = await other.acquire('taken');
+  const codeOf = (request: Promise<unknown>) =>
+    request.then(
+      () => 'granted',
+      (error: unknown) => (error as { code: string }).code,
+    );
+  const refused = service.runInScope(async () => {
+    await service.acquire('by hand');
+    return await codeOf(service.acquire('taken'));
+  });
+  await until(async () => ((await store.inspect('taken'))?.queue.length ?? 0) > 0);
+  const closing = service.close();
+  expect(await refused).toBe('LOCK_CLOSED');
+  const beside = other.runInScope(async () => {
+    const byHand = await other.acquire('by hand of another');
+    const answer = await codeOf(service.acquire('free'));
+    await byHand.release();
+    return answer;
+  });
+  expect(await beside).toBe('LOCK_CLOSED');
+  await held.release();
+  gate.resolve();
+  await job;
+  await closing;
 });

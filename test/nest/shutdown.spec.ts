@@ -231,7 +231,9 @@ describe('an application', () => {
     gate.resolve();
     await slow;
     await app.get(LockService).close();
-    // Afterwards it is no shutdown, but a service that is not there.
+    // Afterwards it is no shutdown, but a service that is not there, also if the application closes once more.
+    await expect(app.get(Jobs).often()).rejects.toMatchObject(CLOSED);
+    await app.close();
     await expect(app.get(Jobs).often()).rejects.toMatchObject(CLOSED);
   });
 });

@@ -28,11 +28,12 @@ export interface Closing {
  * for the longest of their lease times and those of the clients at most, and then stay in the store until their leases end:
  * no lock is released under running work. Fixed leases are not renewed meanwhile. The stores are closed when no callback
  * needs a lock.
+ * @param least ms for which they are kept at most, if all lease times are shorter
  */
-export function closeTogether(clients: readonly LockClient[], setTimer: typeof timerAt): Closing {
+export function closeTogether(clients: readonly LockClient[], setTimer: typeof timerAt, least = 0): Closing {
   const since = now();
   const releases: Promise<unknown>[] = [];
-  let until = since + Math.max(0, ...clients.map(({ options }) => options.leaseTime));
+  let until = since + Math.max(least, ...clients.map(({ options }) => options.leaseTime));
   const releaseAll = (): boolean => {
     let isUsed = false;
     for (const client of clients) {
