@@ -129,6 +129,7 @@ describe('A client of the application', () => {
     // These count beside sentinels only.
     failoverDetector: true,
     sentinelCommandTimeout: 1_000,
+    sentinelReconnectStrategy: () => 100,
   };
   const codes = (options: RedisOptions) =>
     clientWarnings({ options } as unknown as Redis, 'a:1').map(({ code, node }) => `${code} ${node}`);
@@ -142,6 +143,8 @@ describe('A client of the application', () => {
     [['failover-detector a:1'], { sentinels: [{ port: 1 }], failoverDetector: undefined }],
     [['failover-detector a:1'], { sentinels: [{ port: 1 }], failoverDetector: false }],
     [['sentinel-command-timeout a:1'], { sentinels: [{ port: 1 }], sentinelCommandTimeout: undefined }],
+    [['sentinel-reconnect a:1'], { sentinels: [{ port: 1 }], sentinelReconnectStrategy: () => 60_000 }],
+    [['sentinel-reconnect a:1'], { sentinels: [{ port: 1 }], sentinelReconnectStrategy: () => null }],
     [[], { sentinels: [{ port: 1 }] }],
     [[], { failoverDetector: undefined, sentinelCommandTimeout: undefined }],
     [['retry-strategy a:1'], { retryStrategy: null }],

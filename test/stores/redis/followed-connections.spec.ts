@@ -140,4 +140,39 @@ describe('A server that ends idle connections', () => {
     await until(() => told.length > 0);
     expect(told).toEqual([expect.stringContaining('disconnected connect ECONNREFUSED')]);
   });
+
+  it('is one if none is ready soon, as while the server loads its data', async () => {
+    const slow = await environment.server({
+      args: ['--key-load-delay', '1000', '--loading-process-events-interval-bytes', '1024'],
+    });
+    await slow.client().eval("for i = 1, 7000 do redis.call('SET', i, redis.sha1hex(i)) end", 0);
+    await slow.client().save();
+    const locks = environment.service({ connection: slow.url });
+    const told = changesOf(locks);
+    await (await locks.acquire('key')).release();
+    await sleep(1_500);
+    const restarted = slow.restart();
+    await until(() => told.length > 0);
+    expect(told).toEqual([expect.stringContaining('disconnected')]);
+    const early = new Redis(slow.url, { enableReadyCheck: false });
+    await early.config('SET', 'key-load-delay', '0');
+    early.disconnect();
+    await restarted;
+  });
+});
+
+describe('A server that has become a replica', () => {
+  it.each<[string, () => unknown]>([
+    ['knows the script', () => undefined],
+    ['has restarted, and knows no script', () => server.client().script('FLUSH')],
+  ])('is left at its first refusal: one that %s', async (_, prepare) => {
+    const locks = environment.service({ connection: server.url });
+    const told = changesOf(locks);
+    await (await locks.acquire('key')).release();
+    await server.client().replicaof('127.0.0.1', '1');
+    await prepare();
+    await expect(locks.tryAcquire('key')).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE' });
+    await until(() => told.length > 0);
+    expect(told[0]).toContain('READONLY');
+  });
 });

@@ -130,8 +130,23 @@ describe('Preflight', () => {
     ],
     [
       'sentinel-command-timeout',
-      { sentinels: [{ host: '127.0.0.1', port: 1 }], name: 'locks', failoverDetector: true },
+      {
+        sentinels: [{ host: '127.0.0.1', port: 1 }],
+        name: 'locks',
+        failoverDetector: true,
+        sentinelReconnectStrategy: () => 100,
+      },
       /Set sentinelCommandTimeout/,
+    ],
+    [
+      'sentinel-reconnect',
+      {
+        sentinels: [{ host: '127.0.0.1', port: 1 }],
+        name: 'locks',
+        failoverDetector: true,
+        sentinelCommandTimeout: 1_000,
+      },
+      /Set sentinelReconnectStrategy/,
     ],
   ])("warns of a user's client: %s", async (code, options, message) => {
     const server = await environment.server();

@@ -141,6 +141,7 @@ export class Evaluator {
 
   private failed({ calls, generation }: Command, error: unknown, until: number): void {
     const isAlone = calls.length === 1;
+    if (isOfReplica(error)) this.session.refusedAsReplica(error);
     // The server may not have learned lane.lua.
     if (!isAlone) this.knowsLane = false;
     const lacksLane = !isAlone && isWithheld(error);
@@ -157,7 +158,6 @@ export class Evaluator {
    * @returns the next step; undefined if the error is the answer
    */
   private again(command: Command, error: unknown, isOver: boolean): Promise<unknown> | undefined {
-    if (isOfReplica(error)) this.session.refusedAsReplica(error);
     const lacking = lacksEvalsha(error);
     if (isOver || !(lacking || replyCode(error) === 'NOSCRIPT')) return undefined;
     // A command that was sent twice, over two connections, may have been carried out the first time.

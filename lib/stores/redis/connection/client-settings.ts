@@ -1,4 +1,4 @@
-import type { Redis } from 'ioredis';
+import type { Redis, RedisOptions } from 'ioredis';
 import type { StoreWarning } from '../../../store/store-health.js';
 
 /** The risky settings of a client that the application has made. The client is still used as it is. */
@@ -30,6 +30,13 @@ export function clientWarnings({ options }: Redis, node: string): StoreWarning[]
       'instead of a client';
     warnings.push({ code: 'sentinel-command-timeout', node, message });
   }
+  if (options.sentinels != null && options.failoverDetector === true && !watchesAgainSoon(options)) {
+    const message =
+      `The client of ${node} watches for no failover for a while, ioredis says a minute, after its connections to the sentinels ` +
+      'have ended, and stays at a former master that lives on. Set sentinelReconnectStrategy to (attempt) => ' +
+      'Math.min(attempt * 100, 1_000), or pass options instead of a client';
+    warnings.push({ code: 'sentinel-reconnect', node, message });
+  }
   if (typeof options.retryStrategy !== 'function') {
     const message =
       `The client of ${node} does not connect again (no retryStrategy): the first loss of its connection ends all ` +
@@ -47,3 +54,7 @@ export function clientWarnings({ options }: Redis, node: string): StoreWarning[]
   }
   return warnings;
 }
+
+/** The default of ioredis is a minute, and without a strategy the client watches for no failover any more. */
+const watchesAgainSoon = ({ sentinelReconnectStrategy }: RedisOptions): boolean =>
+  (sentinelReconnectStrategy?.(1) ?? Infinity) <= 1_000;

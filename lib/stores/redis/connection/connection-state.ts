@@ -1,7 +1,10 @@
-import { clearTimer, setTimer } from '../../../runtime/runtime.js';
+import { clearTimer, idle, setTimer } from '../../../runtime/runtime.js';
 import type { ConnectionChange } from '../../../store/store-health.js';
 import { RoundTrip } from './idle-watch.js';
 import { isPermanent, NotAdmitted, replyCode } from './redis-errors.js';
+
+/** ms after the end of an idle connection, within which the next one mostly follows. */
+const SOON = 500;
 
 /** Whether a node is connected, why not, and the listeners to a change of that. */
 export class ConnectionState {
@@ -49,10 +52,18 @@ export class ConnectionState {
     this.report({ node: this.node, connected, first, error: this.error });
   }
 
-  /** As a server does after its `timeout`. It is an outage only if the next attempt fails, which says why. */
+  /** As a server does after its `timeout`. It is an outage only if no connection follows soon. */
   endedWhileIdle(): void {
-    if (this.connected === true && this.error === undefined) this.connected = undefined;
-    else this.set(false);
+    if (this.connected !== true || this.error !== undefined) {
+      this.set(false);
+      return;
+    }
+    this.connected = undefined;
+    // An attempt that fails says so itself. A server that loads its data lets none fail.
+    const late = () => {
+      if (this.connected === undefined) this.set(false);
+    };
+    idle(setTimer(late, SOON));
   }
 
   report(change: ConnectionChange): void {
