@@ -2,6 +2,7 @@ import { clearTimer } from '../runtime/runtime.js';
 import type { LockStore } from '../store/lock-store.js';
 import type { HealthDepth, StoreHealth, StoreWarning } from '../store/store-health.js';
 import { idleTimerAt, now } from './holding/deadline.js';
+import { asError } from './waiting/waiting.js';
 
 /** ms. Longer than a store needs to give up on its nodes by itself. */
 const ANSWER_TIME = 5_000;
@@ -63,7 +64,7 @@ export class Preflight {
           answered(isHealth(health) ? health : down('its answer is no health: it lacks nodes or warnings'));
         })
         .catch((error: unknown) => {
-          answered(down(error instanceof Error ? error.message : String(error)));
+          answered(down(asError(error).message));
         });
     });
   }

@@ -32,10 +32,6 @@ export class NestedWaits {
   private readonly waits = new Set<NestedWait>();
   private readonly wanted = new Map<string, number>();
 
-  get size(): number {
-    return this.waits.size;
-  }
-
   [Symbol.iterator](): Iterator<NestedWait> {
     return this.waits.values();
   }

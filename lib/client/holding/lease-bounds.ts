@@ -15,7 +15,7 @@ export interface WantedTimes {
 export class LeaseBounds {
   constructor(
     private readonly limit: LeaseLimit | undefined,
-    private readonly isClosed = () => false,
+    private readonly isClosed: () => boolean,
   ) {}
 
   /** The length of a renewed lease, ms. */

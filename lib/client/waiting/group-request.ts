@@ -59,7 +59,7 @@ export async function requestAll(
   };
   const sentAway = new Promise<never>((_, reject) => {
     caller.sendAway = (refused) => {
-      if (isGone || !refused(request)) return;
+      if (!refused(request)) return;
       leave();
       reject(new LockClosedError(name));
     };

@@ -127,11 +127,8 @@ export class Transfers {
     let refused: LockUnavailableError | undefined;
     // The store may have said why not, before the last question that had too little time.
     const outage = () => client.store.outageOf?.(name) ?? refused;
-    const assertOpen = () => {
-      if (client.isClosed) throw new LockClosedError(name);
-    };
     const ask = async (): Promise<Transferred> => {
-      assertOpen();
+      if (client.isClosed) throw new LockClosedError(name);
       const askedAt = now();
       try {
         const reply = await answerWithin(transfer(request), name, { until, outage });
@@ -141,7 +138,6 @@ export class Transfers {
         const error = asError(thrown);
         isDoubtful ||= !isRefusal(error);
         if (isLockUnavailableError(error)) refused = error;
-        assertOpen();
         throw error;
       }
     };

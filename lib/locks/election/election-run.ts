@@ -109,7 +109,6 @@ export class ElectionRun {
           // A listener to the grant has released the lease or outlasted it, and may do so every time. Without a pause,
           // a store in memory would leave the process no time for anything else.
           if (!lease.held) {
-            void lease.release();
             await pause(POLL, signal);
             continue;
           }

@@ -14,7 +14,7 @@ export interface ListPosition {
 }
 
 export const encodeCursor = ({ at, after, to }: ListPosition): string =>
-  Buffer.from(JSON.stringify([at ?? null, after, to ?? null])).toString('base64url');
+  Buffer.from(JSON.stringify([at, after, to])).toString('base64url');
 
 /** @throws LockConfigError if the text is not the cursor of a page */
 export function decodeCursor(cursor: unknown): ListPosition {

@@ -165,7 +165,7 @@ function inOrder(names: readonly ListedName[]): readonly ListedName[] {
   for (const listed of names) {
     if (!listed.isQueue || !byName.has(listed.name)) byName.set(listed.name, listed);
   }
-  return [...byName.values()].sort((a, b) => Number(a.name > b.name) - Number(a.name < b.name));
+  return [...byName.values()].sort((a, b) => (a.name > b.name ? 1 : -1));
 }
 
 function assertText(option: string, value: unknown): void {
