@@ -103,11 +103,15 @@ describe('a lease', () => {
 
   it('can be extended, and is never shortened by it', async () => {
     const lease = await locks.acquire('a', { leaseTime: 1_000 });
-    await lease.extend(10_000);
-    expect(lease.remainingTime()).toBeGreaterThan(9_000);
-    await lease.extend(500);
+    for (const time of [10_000, 500]) await lease.extend(time);
     expect(lease.remainingTime()).toBeGreaterThan(9_000);
     expect(await locks.getLock('a').remainingTime()).toBeGreaterThan(9_000);
+    const late = expect(lease.extend(20_000)).rejects.toMatchObject({
+      code: 'LOCK_LOST',
+      reason: 'released',
+    });
+    await lease.release();
+    await late;
   });
 
   it('is lost where its extension finds that the store has forgotten it', async () => {

@@ -115,7 +115,7 @@ describe.each(stores)('list on %s', (_, options) => {
       [{ state: 'free' }, "state: must be 'held' or 'waited'"],
       [{ prefix: 5 }, 'prefix: must be a text'],
       [{ cursor: 'eyJh' }, 'cursor: must be the cursor of a page before'],
-      [{ cursor: 7 }, 'cursor: must be the cursor of a page before'],
+      [{ cursor: btoa('[1,"a",null]') }, 'cursor: must be the cursor of a page before'],
       [{ limits: 5 }, 'limits: is not an option of list, did you mean limit?'],
     ] as const;
     for (const [given, message] of wrong) {

@@ -5,6 +5,7 @@ import { until } from '../../scenarios/until.js';
 import type { TcpProxy } from '../../support/tcp-proxy.js';
 import { QuorumEnvironment } from './quorum-environment.js';
 import { first } from '../../support/tier.js';
+import { inWorld } from '../../world/index.js';
 
 /** ms: longer than any caller waits, so a waiter that gets the lock was woken. */
 const LONG = 300_000;
@@ -96,3 +97,33 @@ describe('A waiter for a lock on a quorum', () => {
     });
   });
 });
+
+it('A lease that is longer than all nodes have acknowledged is refused by name, and renewed leases are shorter, until the missing node is back', () =>
+  inWorld(
+    1,
+    async ({ process, servers, until }) => {
+      await process({ leaseTime: 2_000 }).locks.using('a', () => undefined);
+      const [one, other] = [process({ leaseTime: 15_000 }), process({ leaseTime: 15_000 })];
+      const [connect] = [one, other].map((each) => each.cut(servers[2]));
+      const renewed = await one.locks.acquire('a');
+      expect(renewed.remainingTime()).toBeLessThanOrEqual(2_000);
+      const long = { leaseTime: 15_000, waitTime: 1_000 };
+      const message = expect.stringMatching(/15000 ms.*2000 ms.*missing: /) as unknown;
+      for (const call of [
+        one.locks.tryAcquire('b', long),
+        one.locks.acquire('b', long),
+        renewed.extend(15_000),
+      ])
+        await expect(call).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE', cause: { message } });
+      const forever = { ...long, waitTime: Infinity };
+      const [waiting, refused] = [one, other].map(({ locks }) => locks.acquire('b', forever));
+      await Promise.all([
+        other.locks.close(),
+        expect(refused).rejects.toMatchObject({ code: 'LOCK_CLOSED' }),
+      ]);
+      connect!();
+      await expect(waiting).resolves.toMatchObject({ held: true });
+      await until(() => renewed.remainingTime() > 2_000);
+    },
+    { servers: 3 },
+  ));

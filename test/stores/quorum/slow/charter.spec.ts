@@ -147,35 +147,6 @@ describe('A node that restarts (pitfall 79)', () => {
   });
 });
 
-describe('A lease that is longer than all nodes have acknowledged', () => {
-  let environment: QuorumEnvironment;
-  afterEach(() => environment.end());
-
-  it('is refused by name while a node is missing, renewed leases take the shorter length, and is given when it is back', async () => {
-    environment = await QuorumEnvironment.of(3);
-    await environment.settled(environment.quorum({ leaseTime: SHORT }));
-    const proxies = await environment.proxies();
-    const urls = proxies.map(({ url }) => url);
-    proxies[2]?.refuse(true);
-    const service = environment.quorum({ leaseTime: LONG }, urls);
-    const renewed = await service.acquire('a');
-    expect(renewed.remainingTime()).toBeLessThanOrEqual(SHORT);
-    const refused = await service.tryAcquire('b', { leaseTime: LONG }).catch((error: unknown) => error);
-    expect(refused).toMatchObject({ code: 'LOCK_UNAVAILABLE' });
-    expect(String((refused as Error).cause)).toMatch(
-      new RegExp(`${String(LONG)} ms.*${String(SHORT)} ms.*missing: `),
-    );
-    await expect(renewed.extend(LONG)).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE' });
-    expect(await environment.node(2).client().hget('~ndl:quorum', 'longest')).toBe(String(SHORT));
-    proxies[2]?.refuse(false);
-    await until(async () => (await service.tryAcquire('b', { leaseTime: LONG }).catch(() => null)) !== null);
-    // The watchdog takes the longer lease as soon as it may.
-    await until(() => renewed.remainingTime() > SHORT);
-    const longest = environment.nodes.map((node) => node.client().hget('~ndl:quorum', 'longest'));
-    expect(await Promise.all(longest)).toEqual(environment.nodes.map(() => String(LONG)));
-  });
-});
-
 describe('A planned change of the set', () => {
   let environment: QuorumEnvironment;
   afterEach(() => environment.end());
