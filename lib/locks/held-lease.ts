@@ -85,7 +85,7 @@ export class LeaseShare {
     const { isFixed, timeToHold } = this.hold.tenure;
     // A fixed lease ends by itself, as does a lease with a maxHoldTime.
     if (given === undefined || isFixed || timeToHold < Infinity) return;
-    unreleased.register(given, this);
+    unreleased.register(given, this, this);
     this.isWatched = true;
     this.given = undefined;
     if (given === this.lease) this.lease = new WeakRef(this.lease);
@@ -93,6 +93,7 @@ export class LeaseShare {
 
   leave(at: number): Promise<void> {
     this.forget?.();
+    if (this.isWatched) unreleased.unregister(this);
     return this.hold.leave(this, at);
   }
 }

@@ -114,6 +114,7 @@ export abstract class StoreLock extends ScopedLock {
       if (!isLostToAnother(tenure)) return this.begin(tenure, call);
       // The store lost the grant and gave the lock to another owner, and this process learnt it before the caller
       // began.
+      this.assertNotAborted(call);
       return this.acquireHeld(remaining(call));
     });
   }

@@ -264,8 +264,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
 
   /**
    * Closes a service that the application provides by itself; see {@link close}. Waits for callbacks for a second at most, as
-   * a later hook may end them, and keeps their locks for a minute at least. LockModule closes its services after the last hook,
-   * and does not need this.
+   * a later hook may end them, and keeps their locks for a minute at least. LockModule does not need this.
    */
   async onApplicationShutdown(): Promise<void> {
     if (!this.state.closesLast) await closeInHook([this.state]);

@@ -144,7 +144,10 @@ export class DeadlockDetector {
   private async note(): Promise<void> {
     const { id, options, store } = this.client;
     const { waits } = store;
-    if (waits === undefined || now() < this.pausedUntil) return;
+    if (waits === undefined || now() < this.pausedUntil) {
+      this.isNoted = false;
+      return;
+    }
     const told = this.oldest().map(({ wait }) => wait);
     this.isNoted = told.length > 0;
     try {
@@ -203,6 +206,10 @@ export class DeadlockDetector {
   }
 
   private judge({ wait, confirmation }: ToldWait, deadlock: Deadlock<SeenWait>): void {
+    if (deadlock.evidence.every(({ local }) => local !== undefined)) {
+      conclude(deadlock);
+      return;
+    }
     const isLast = latestOf(breaking(deadlock.cycle))?.local === wait;
     // The wait that the library ends takes one more look, so that the other members have seen the deadlock before.
     const needed = Confirmation.LOOKS + Number(isLast);

@@ -83,7 +83,7 @@ export class Watchdog {
   }
 
   /**
-   * Makes a tenure last at least `leaseTime` from now. If that fails, the store is asked once more within the
+   * Makes a tenure last at least `leaseTime` from now. If the store does not answer, it is asked once more within the
    * lease, because a reset connection is mostly back after a pause.
    * @throws LockLostError if the store has no such hold
    * @throws LockUnavailableError if the store did not answer; the lease is unchanged
@@ -91,7 +91,8 @@ export class Watchdog {
   async extend(tenure: Tenure, leaseTime: number): Promise<void> {
     try {
       await this.extendOnce(tenure, leaseTime);
-    } catch {
+    } catch (error) {
+      if (!isLockUnavailableError(error) || error.permanent) throw error;
       if (tenure.held)
         await new Promise<void>((resolve) => this.client.setTimer(now() + FIRST_RETRY, resolve));
       if (!tenure.held) throw tenure.loss ?? releasedError(tenure);

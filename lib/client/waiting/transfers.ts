@@ -127,8 +127,11 @@ export class Transfers {
     let refused: LockUnavailableError | undefined;
     // The store may have said why not, before the last question that had too little time.
     const outage = () => client.store.outageOf?.(name) ?? refused;
-    const ask = async (): Promise<Transferred> => {
+    const assertOpen = () => {
       if (client.isClosed) throw new LockClosedError(name);
+    };
+    const ask = async (): Promise<Transferred> => {
+      assertOpen();
       const askedAt = now();
       try {
         const reply = await answerWithin(transfer(request), name, { until, outage });
@@ -138,6 +141,7 @@ export class Transfers {
         const error = asError(thrown);
         isDoubtful ||= !isRefusal(error);
         if (isLockUnavailableError(error)) refused = error;
+        assertOpen();
         throw error;
       }
     };
