@@ -1,3 +1,4 @@
+import type { Redis } from 'ioredis';
 import { monotonicTime, wallTime } from '../../../runtime/runtime.js';
 import type { NodeHealth } from '../../../store/store-health.js';
 import type { Server } from '../connection/deployment.js';
@@ -26,13 +27,14 @@ export async function nodeHealth(
   if (connection.isDown && !(await isBack(connection)))
     return { node, status: 'down', latency: undefined, error: reasonOf(connection.outage()) };
   // All are sent at once, so that a server that is gone is waited for once.
-  const [answer, info, clockOffset, messages, found, sentinels] = await Promise.all([
+  const [answer, info, clockOffset, messages, found, sentinels, unwatched] = await Promise.all([
     ping(connection),
     serverInfo(connection).catch(() => parseInfo('')),
     clockOffsetOf(connection),
     subscriber?.obstacle(),
     attempt?.(),
     asCluster ? undefined : unaskedSentinels(connection),
+    asCluster ? undefined : failoverIsMissed(connection),
   ]);
   const { refusesWrites, full, inCluster, ...told } = info;
   const isSubscribed = subscriber && messages === undefined;
@@ -44,11 +46,14 @@ export async function nodeHealth(
   if (obstacle !== undefined) return { ...report, status: 'down', error: obstacle };
   const lack = full
     ? FULL.error
-    : (found?.error ?? (isSubscribed === false ? `${NO_MESSAGES}: ${reasonOf(messages)}` : undefined));
+    : (found?.error ??
+      (isSubscribed === false ? `${NO_MESSAGES}: ${reasonOf(messages)}` : undefined) ??
+      (unwatched === true ? NO_WATCH : undefined));
   return { ...report, status: lack === undefined ? 'up' : 'degraded', error: lack };
 }
 
 const NO_MESSAGES = 'its messages do not come through, so waiters poll';
+const NO_WATCH = 'no connection to a sentinel comes about, so a failover would be missed';
 
 const isBack = (connection: Server): Promise<boolean> =>
   within(NEXT_ATTEMPT, () => ping(connection)).then(
@@ -88,6 +93,22 @@ async function unaskedSentinels(connection: Server): Promise<number | undefined>
     return undefined;
   }
 }
+
+/** The private part of a client of ioredis that watches for a failover. */
+interface Watching {
+  readonly failoverDetector?: { readonly sentinels: readonly { readonly client: Redis }[] } | null;
+}
+
+/** What ioredis tells nobody: all its connections that watch are gone, or refused, as after another password. */
+const failoverIsMissed = (connection: Server): Promise<boolean> =>
+  connection
+    .send((client) => {
+      const { failoverDetector } = (Reflect.get(client, 'connector') ?? {}) as Watching;
+      const watching = failoverDetector?.sentinels ?? [];
+      const isAway = ({ client: { status } }: { client: Redis }) => /^(reconnecting|close|end)$/.test(status);
+      return Promise.resolve(watching.length > 0 && watching.every(isAway));
+    })
+    .catch(() => false);
 
 /** Compares wall clock with wall clock, for people to read. No lock depends on either. */
 async function clockOffsetOf(connection: Server): Promise<number | undefined> {

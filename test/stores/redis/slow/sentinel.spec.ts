@@ -173,6 +173,24 @@ describe('Sentinel: when the master', () => {
     await until(() => arrivesAt(next, locks));
     expect((await former.role())[0]).toBe('master');
   });
+
+  it('is watched by no connection, health says so until one is back', async () => {
+    const { ways, connection } = await waysToSentinels();
+    const locks = environment.service({ connection, leaseTime: LEASE });
+    const reports = (status: string, error?: string) =>
+      until(async () => {
+        const health = await locks.health();
+        return health.status === status && (health.nodes[0]?.error ?? '').includes(error ?? '');
+      });
+    await reports('up');
+    for (const way of ways) {
+      way.refuse(true);
+      way.cut();
+    }
+    await reports('degraded', 'a failover would be missed');
+    for (const way of ways) way.refuse(false);
+    await reports('up');
+  });
 });
 
 describe('A connection that leads to a demoted master', () => {
