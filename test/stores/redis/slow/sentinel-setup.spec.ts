@@ -43,6 +43,7 @@ function clientOf(client: object): Redis {
 /** Without these the service warns of the client. */
 const CAREFUL = {
   sentinelCommandTimeout: 2_000,
+  sentinelReconnectStrategy: () => 500,
   commandTimeout: 5_000,
   autoResendUnfulfilledCommands: false,
   failoverDetector: true,
