@@ -35,3 +35,13 @@ export const pidIn = (text: string, word = 'pid'): number =>
 /** Holders have a label, and are told of a forced release, from their first second on. */
 export const isKnown = (locks: LockService, name: string): Promise<void> =>
   until(async () => (await locks.inspect(name))?.holders[0]?.label !== undefined);
+
+/** Messages reach the holder, which begins to listen after a second. */
+export const isReached = (locks: LockService, name: string, server: RedisServer): Promise<void> =>
+  until(async () => {
+    const owner = (await locks.inspect(name))?.holders[0]?.owner ?? '';
+    const [, count] = await server
+      .client()
+      .pubsub('NUMSUB', `lock_queue__channel:${owner.replace(/:\d+$/, '')}`);
+    return Number(count) > 0;
+  });

@@ -4,7 +4,15 @@ import type { RedisServer } from '../../support/redis-server.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 import { until } from '../../scenarios/until.js';
 import { call } from '../command-line.js';
-import { isKnown, isRunning, pidIn, runCommands, type RunCommands, says } from '../run-commands.js';
+import {
+  isKnown,
+  isReached,
+  isRunning,
+  pidIn,
+  runCommands,
+  type RunCommands,
+  says,
+} from '../run-commands.js';
 
 const environment = TestEnvironment.ofAll();
 let server: RedisServer;
@@ -82,7 +90,7 @@ describe('run, and a lock that is lost or asked for', () => {
       `trap 'echo term; asked=1' TERM; echo "pid $$"; while [ -z "$asked" ]; do sleep 0.1; done; n=0; while [ $n -lt 10 ]; do sleep 0.1; n=$((n+1)); done; exit 5`,
     );
     await says(running, 'pid');
-    await isKnown(locks, 'asked');
+    await isReached(locks, 'asked', server);
     const asked = await call([
       'release',
       'asked',
