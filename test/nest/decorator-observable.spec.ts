@@ -211,7 +211,8 @@ describe('a method that returns an Observable', () => {
     const rows = new Subject<number>();
     source = () => rows;
     const ended = lastValueFrom(stream);
-    await until(isLocked);
+    await until(() => rows.observed);
+    expect(await isLocked()).toBe(true);
     rows.next(0);
     rows.complete();
     expect(await ended).toBe(0);
