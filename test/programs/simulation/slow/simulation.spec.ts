@@ -54,7 +54,7 @@ describe('the simulation', () => {
       expect(faults).toBeGreaterThan(5);
       expect(acquisitions).toBeGreaterThan(100);
     }
-  }, 300_000);
+  }, 1_200_000);
 
   it('does the same again for the same seeds, event by event, in another process', async () => {
     const args = ['--controls', 'none', '--schedules', '1', '--seed', '40', '--verbose'];
@@ -63,12 +63,12 @@ describe('the simulation', () => {
     expect(digests[0]?.length).toBe(4);
     expect(digests[1]).toEqual(digests[0]);
     expect(new Set(digests[0]).size).toBe(digests[0]?.length);
-  }, 300_000);
+  }, 1_200_000);
 
   it('catches locks that are broken on purpose', async () => {
     const chosen = QUICK.flatMap((name) => ['--control', name]);
     const { summary } = await simulate('broken', ['--controls', 'only', ...chosen]);
     expect(summary.controls.filter(({ seed }) => seed === undefined)).toEqual([]);
     expect(summary.controls.length).toBe(QUICK.length);
-  }, 300_000);
+  }, 1_200_000);
 });
