@@ -359,7 +359,7 @@ describe('once', () => {
     });
     expect(calls).toMatchObject([
       { value: { ran: true } },
-      { reason: { code: 'LOCK_TIMEOUT', message: expect.stringContaining('50 ms') } },
+      { reason: { code: 'LOCK_TIMEOUT', message: expect.stringContaining(' 50 ms') } },
       { reason: { code: 'LOCK_ABORTED' } },
       { value: { ran: false } },
     ]);

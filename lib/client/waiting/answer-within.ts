@@ -6,8 +6,10 @@ import { onAbort } from './on-abort.js';
 import { backoff, GRACE, unanswered } from './waiting.js';
 
 interface Bounds {
-  /** On the monotonic clock. The wait lasts at least for GRACE. */
+  /** On the monotonic clock. */
   readonly until?: number;
+  /** ms for which the wait lasts at least. @default GRACE, the time of an answer of the store */
+  readonly least?: number;
   readonly signal?: AbortSignal | undefined;
   /** Why nothing can be sent now, if the store knows. */
   readonly outage?: () => LockUnavailableError | undefined;
@@ -22,7 +24,7 @@ interface Bounds {
 export function answerWithin<T>(
   answer: Promise<T>,
   name: string,
-  { until = Infinity, signal, outage, timer: timerOf = idleTimerAt }: Bounds,
+  { until = Infinity, least = GRACE, signal, outage, timer: timerOf = idleTimerAt }: Bounds,
 ): Promise<T> {
   if (until === Infinity && signal === undefined) return answer;
   const sentAt = now();
@@ -36,7 +38,7 @@ export function answerWithin<T>(
     const look = () => {
       afterInput(tooLate);
     };
-    if (until < Infinity) timer = timerOf(Math.max(until, sentAt + GRACE), look);
+    if (until < Infinity) timer = timerOf(Math.max(until, sentAt + least), look);
     ignore =
       signal &&
       onAbort(signal, () => {

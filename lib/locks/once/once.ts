@@ -103,7 +103,7 @@ export async function once<T>(
     await untilNoted(note, lease, value);
     return { ran: true, value };
   };
-  const bounds = { name, begun, until: end, signal };
+  const bounds = { name, begun, until: end, least: 0, signal };
   const { inside } = here();
   const around = lock.findHold(here());
   // Work of another request may run in the async context of a running call, whose lock it must not enter.
@@ -122,19 +122,15 @@ const turns = new WeakMap<Hold, Promise<unknown>>();
 async function inTurn<T>(
   hold: Hold | undefined,
   run: () => Promise<T>,
-  {
-    name,
-    begun,
-    until,
-    signal,
-  }: { name: string; begun: number; until: number; signal: AbortSignal | undefined },
+  bounds: { name: string; begun: number; until: number; signal: AbortSignal | undefined; least: number },
 ): Promise<T> {
   const before = hold && turns.get(hold);
+  const { name, begun } = bounds;
   const timedOut = () => new LockTimeoutError(name, Math.round(now() - begun), hold?.owner);
   const turn =
     before === undefined
       ? run()
-      : answerWithin(before, name, { until, signal })
+      : answerWithin(before, name, bounds)
           .catch((error: unknown) => {
             throw isLockUnavailableError(error) ? timedOut() : error;
           })
