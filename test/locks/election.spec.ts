@@ -400,6 +400,20 @@ describe('shutdown', () => {
     });
     await held.release();
   });
+
+  it('lets resign() end a term at its deadline, whose callback does not end', async () => {
+    const gate = deferred();
+    const run = a.run(() => gate.promise);
+    await until(() => a.isLeader());
+    services[0]!.beforeApplicationShutdown();
+    await pass(1_000);
+    expect(await b.leader()).toMatchObject({ label: 'a' });
+    const resigned = a.resign().then(() => 'resigned');
+    expect(await Promise.race([resigned, pass(5_000, 'waits')])).toBe('resigned');
+    expect([a.state, await b.leader()]).toEqual(['resigning', null]);
+    gate.resolve();
+    await run;
+  });
 });
 
 describe('getElection', () => {

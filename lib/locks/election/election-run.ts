@@ -68,7 +68,8 @@ export class ElectionRun {
       signal &&
       onAbort(signal, () => {
         stop.abort(signal.reason);
-        this.term?.resign(signal.reason);
+        // A shutdown has told the callback already, and keeps the lock until its end.
+        if (this.term?.isPromised === true) this.term.resign(signal.reason);
       });
     try {
       for (let isOver = false; !isOver && !isStopped();) {

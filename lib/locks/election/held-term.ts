@@ -64,7 +64,7 @@ export class HeldTerm implements Term {
 
   /** Asks the callback to end. It has the rest of the present lease, which is not renewed any more. */
   resign(reason: unknown): void {
-    if (!this.isPromised) return;
+    if (!this.lease.held) return;
     this.tenure.runOut();
     this.tell(reason);
   }
