@@ -63,9 +63,11 @@ export class LockClient {
   };
   state: 'open' | 'closing' | 'closed' = 'open';
   /** While the client closes, only callbacks under a lock get further locks, so that no work stops halfway. */
-  readonly refuses = ({ inside }: Pick<WaitRequest, 'inside'>): boolean =>
-    this.state !== 'open' &&
-    (this.state === 'closed' || inside?.isOfCallback() !== true || !inside.isUnderLock());
+  readonly refuses = ({ inside }: Pick<WaitRequest, 'inside'>): boolean => {
+    if (this.state !== 'closing') return this.state === 'closed';
+    const caller = inside?.ofCaller;
+    return caller?.isOfCallback() !== true || !caller.isUnderLock();
+  };
   /** Called when a lease has ended, while the client closes. */
   onLeft: (() => void) | undefined;
 

@@ -20,14 +20,12 @@ export interface ScopedHold {
  * a lock makes an endless chain of scopes.
  */
 const NEAR = 32;
-const NOTHING: readonly ScopedHold[] = [];
+const NOTHING: readonly never[] = [];
 
 /** A callback under a lock. */
 interface Run {
   isOver: boolean;
 }
-
-const NO_RUNS: readonly Run[] = [];
 
 /**
  * An async context, the counterpart of a thread in Redisson: work inside re-enters the locks of this scope and its
@@ -57,7 +55,7 @@ export class Scope {
    */
   private around: readonly ScopedHold[] = [];
   /** The callbacks around such a scope, without their scopes for the same reason. */
-  private outerRuns: readonly Run[] = NO_RUNS;
+  private outerRuns: readonly Run[] = NOTHING;
   /** The callback of this scope. Made on demand: most have no scope apart inside. */
   private madeRun: Run | undefined;
 
@@ -137,6 +135,11 @@ export class Scope {
     return false;
   }
 
+  /** The scope of the code that has made a call: outside of the scope of the call's own callback, until that has its lease. */
+  get ofCaller(): Scope | undefined {
+    return this.leased === this && this.lease === undefined ? this.outer() : this.alive();
+  }
+
   /** Whether work here is part of the work under a lock, or under this one, including locks that this scope does not re-enter. */
   isUnderLock(lock?: Pick<ScopedHold, 'name' | 'clientId'>): boolean {
     for (const { held, name, clientId } of this.above())
@@ -153,10 +156,7 @@ export class Scope {
     return innermost !== undefined && (around === undefined || [...around.runs()].includes(innermost));
   }
 
-  /**
-   * The holds around an acquisition here, including locks that this scope does not re-enter. Most acquisitions have
-   * none.
-   */
+  /** The holds around an acquisition here, including locks that this scope does not re-enter. Mostly there are none. */
   near(): readonly ScopedHold[] {
     let found: ScopedHold[] | undefined;
     let scope = this.alive();
