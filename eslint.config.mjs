@@ -24,7 +24,7 @@ export default tseslint.config(
     rules: {
       '@typescript-eslint/consistent-type-imports': 'error',
       '@typescript-eslint/no-extraneous-class': ['error', { allowWithDecorator: true }],
-      // Two fifths of the time of all rules, for code without enums, whose assignments tsc checks.
+      // For code without enums, whose assignments tsc checks: a tenth of the CPU time of eslint.
       '@typescript-eslint/no-unsafe-enum-assignment': 'off',
       '@typescript-eslint/no-unsafe-class-instance-assignment': 'off',
       'no-console': 'error',

@@ -25,7 +25,7 @@ export interface Closing {
 /**
  * Closes clients together, because work under a lock of one client may need a lock of another. Only work under a lock
  * still gets locks. All locks without a running callback are released at once. The others are kept until their callbacks end,
- * for the longest of their lease times and those of the clients at most, and then stay in the store until their leases end:
+ * for the longest lease time of them and of the clients at most, and then stay in the store until their leases end:
  * no lock is released under running work. Fixed leases are not renewed meanwhile. The stores are closed when no callback
  * needs a lock.
  * @param least ms for which they are kept at most, if all lease times are shorter

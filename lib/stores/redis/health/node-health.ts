@@ -99,7 +99,7 @@ interface Watching {
   readonly failoverDetector?: { readonly sentinels: readonly { readonly client: Redis }[] } | null;
 }
 
-/** What ioredis tells nobody: all its connections that watch are gone, or refused, as after another password. */
+/** ioredis does not report that all its connections that watch are gone, or refused, as after another password. */
 const failoverIsMissed = (connection: Server): Promise<boolean> =>
   connection
     .send((client) => {
