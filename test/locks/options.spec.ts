@@ -344,6 +344,21 @@ describe('maxWaiting', () => {
     await (await lockOf().acquire()).release();
   });
 
+  it.each(KINDS_OF_ONE_NAME)('counts no caller that asks once or has left for %s', async (_, lockOf) => {
+    const held = await lockOf().acquire();
+    const leaver = new AbortController();
+    const left = lockOf().acquire({ signal: leaver.signal });
+    const asking = [lockOf().tryAcquire(), lockOf().tryAcquire()];
+    const waiting = [lockOf().acquire(), lockOf().acquire()];
+    leaver.abort();
+    await expect(left).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
+    waiting.push(lockOf().acquire());
+    await expect(lockOf().acquire()).rejects.toMatchObject({ reason: 'queue-full' });
+    expect(await Promise.all(asking)).toEqual([null, null]);
+    await held.release();
+    for (const lease of waiting) await (await lease).release();
+  });
+
   it('does not count callers that do not wait, other names, or callers that re-enter', async () => {
     const lock = service.getLock('a');
     await lock.using(async () => {

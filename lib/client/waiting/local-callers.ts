@@ -18,6 +18,10 @@ export class LocalCallers {
   private readonly queues = new TransientMap<string, LocalQueue>();
   /** By name, the queues of other kinds. Each has one caller. */
   private readonly single = new TransientMap<string, Set<LocalQueue>>();
+  /** By name, the number of waiters in the queues of other kinds. Kept, because a count for each caller would be quadratic. */
+  private readonly waiters = new TransientMap<string, number>();
+  /** The number of callers in all queues. */
+  private queued = 0;
   /** The callers of requests for several locks under way. */
   readonly groups = new Set<GroupCaller>();
   // One function for all queues, because a process may have 10,000 of them.
@@ -33,15 +37,21 @@ export class LocalCallers {
 
   /** The number of waiters for all locks. */
   get waiting(): number {
-    let waiting = this.groups.size;
-    for (const { length } of this.all()) waiting += length;
-    return waiting;
+    return this.groups.size + this.queued;
+  }
+
+  /** Called for each caller of a queue when it comes and when it goes. */
+  count({ name, isByArrival }: LocalQueue, waits: boolean, change: 1 | -1): void {
+    this.queued += change;
+    if (!isByArrival || !waits) return;
+    const waiting = (this.waiters.get(name) ?? 0) + change;
+    if (waiting > 0) this.waiters.set(name, waiting);
+    else this.waiters.delete(name);
   }
 
   /** The number of waiters for one lock, without callers that only ask. */
   waitingFor(name: string): number {
-    let waiting = this.queues.get(name)?.waiting ?? 0;
-    for (const caller of this.singleFor(name)) waiting += caller.waiting;
+    let waiting = (this.queues.get(name)?.waiting ?? 0) + (this.waiters.get(name) ?? 0);
     for (const { names, since } of this.groups) if (since !== undefined && names.includes(name)) waiting++;
     return waiting;
   }
@@ -121,10 +131,9 @@ export class LocalCallers {
     return this.single.get(name) ?? [];
   }
 
-  private all(): Iterable<LocalQueue> {
-    return new Set([
-      ...this.queues.values(),
-      ...[...this.single.values()].flatMap((callers) => [...callers]),
-    ]);
+  /** Not copied: each lock that this process holds has a queue. */
+  private *all(): Generator<LocalQueue> {
+    yield* this.queues.values();
+    for (const callers of this.single.values()) yield* callers;
   }
 }

@@ -136,6 +136,10 @@ export class LocalQueue extends LocalTurns {
     this.remove(waiter);
   }
 
+  protected count({ request }: Waiter, change: 1 | -1): void {
+    this.client.callers.count(this, request.waitTime > 0, change);
+  }
+
   // The acquisition calls the methods up to `unsubscribe`.
 
   send(request: AcquireRequest, takesEntry: boolean): Sent {

@@ -14,6 +14,8 @@ export abstract class Waiters {
   private hurried: Set<Waiter> | undefined;
   /** The number of members that only ask. */
   private asking = 0;
+  /** Counts the waiter with those of all queues. */
+  protected abstract count(waiter: Waiter, change: 1 | -1): void;
 
   protected get waiters(): ReadonlySet<Waiter> {
     return this.members ?? NONE;
@@ -21,6 +23,7 @@ export abstract class Waiters {
 
   protected add(waiter: Waiter): void {
     (this.members ??= new Set()).add(waiter);
+    this.count(waiter, 1);
     if (waiter.request.waitTime === 0) this.asking++;
     if (waiter.impatient) this.hurry(waiter);
   }
@@ -71,6 +74,7 @@ export abstract class Waiters {
 
   protected remove(waiter: Waiter): void {
     if (this.members?.delete(waiter) !== true) return;
+    this.count(waiter, -1);
     if (this.members.size === 0) this.members = undefined;
     if (waiter.request.waitTime === 0) this.asking--;
     this.hurried?.delete(waiter);
