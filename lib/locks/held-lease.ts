@@ -77,7 +77,7 @@ export class LeaseShare {
     return lease ?? (this.lease = new HeldLease(this));
   }
 
-  /** Called once a second while the lock is held for longer than 1 s. */
+  /** Called once, within a second, if this process has a hold older than 1 s. */
   onLongHold(): void {
     const { given } = this;
     // Reads the stack now, because its frames keep the caller alive, and the caller keeps the lease.
@@ -173,7 +173,10 @@ export class HeldLease implements OwnLease {
   }
 
   giveOut(given: Lease): void {
-    this.share.given = given;
+    const { share } = this;
+    const { client, loss } = share.hold;
+    share.given = given;
+    if (loss === undefined) client.holdWatch.byHand.set(share, true);
   }
 
   /** Called at the release or the hand-over of the lease. The signal reports a loss. */

@@ -168,10 +168,6 @@ export class Hold implements TenureUser, ScopedHold {
     });
   }
 
-  onLongHold(): void {
-    for (const lease of this.leases) lease.onLongHold();
-  }
-
   onHandedOff(): void {
     this.end();
   }
@@ -255,7 +251,8 @@ export class Hold implements TenureUser, ScopedHold {
 
   /** Removes a lease before the answer of the store, because the next holder may begin before that. */
   depart(lease: LeaseShare, at: number): void {
-    const { keepUntil } = lease;
+    const { keepUntil, given } = lease;
+    if (given !== undefined) this.client.holdWatch.byHand.delete(lease);
     if (keepUntil > (this.keepUntil ?? -Infinity)) this.keepUntil = keepUntil;
     const index = this.members.indexOf(lease);
     if (index >= 0) this.members.splice(index, 1);
@@ -273,6 +270,8 @@ export class Hold implements TenureUser, ScopedHold {
 
   private end(): void {
     this.endedAt ??= now();
+    // Leases that are lost may be thrown away.
+    for (const lease of this.members) this.client.holdWatch.byHand.delete(lease);
     clearTimer(this.longHold);
     this.trace?.end(this.heldFor, this.loss);
   }
@@ -292,8 +291,7 @@ const endOf = ({ needsUntil }: LeaseShare): number => needsUntil ?? Infinity;
 /** The present leases of a client. */
 export function leasesOf({ tenures }: LockClient): readonly Lease[] {
   const leases: Lease[] = [];
-  for (const holder of tenures.users())
-    if (holder instanceof Hold)
-      leases.push(...holder.leases.filter(({ held }) => held).map(({ shown }) => shown));
+  for (const { user } of tenures.all)
+    if (user instanceof Hold && user.held) for (const { shown } of user.leases) leases.push(shown);
   return leases;
 }

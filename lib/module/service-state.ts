@@ -2,7 +2,6 @@ import { Logger } from '@nestjs/common';
 import { StandingDeadlocks } from '../client/deadlock/standing-deadlocks.js';
 import type { LockClient } from '../client/lock-client.js';
 import type { Elections } from '../locks/election/elections.js';
-import { leasesOf } from '../locks/hold.js';
 import { connect, serversOf } from '../stores/create-store.js';
 import type { DeadlockStep } from '../api/deadlock.js';
 import type { ResolvedLockOptions } from '../api/resolved-options.js';
@@ -18,8 +17,6 @@ export interface ServiceState {
   clientId(): string;
   /** The share of the lease that is left, of the lease closest to its end; undefined if it renews none. */
   headroomShare(): number | undefined;
-  /** How many leases this process has, and how many of its callers wait. */
-  counts(): { readonly held: number; readonly waiting: number };
   /** Opens the connections. */
   connect(): void;
   /** Reports a setting that is allowed and probably not meant, unless its code is silenced. */
@@ -65,7 +62,6 @@ export function stateFor(client: LockClient, elections: Elections, name: string 
     bootWarnings: new Map(),
     clientId: () => client.id,
     headroomShare: () => client.watchdog.headroomShare(),
-    counts: () => ({ held: leasesOf(client).length, waiting: client.callers.waiting }),
     connect: () => {
       logger.log(`Holds locks as "${options.label}"`);
       connect(store);

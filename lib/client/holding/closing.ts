@@ -109,7 +109,7 @@ const isInUse = ({ user }: Tenure): boolean => user === undefined || user.isInUs
 export const waitsFor = ({ id, tenures }: LockClient, scope: Scope | undefined): boolean =>
   scope !== undefined &&
   (scope.near().some(({ clientId }) => clientId === id) ||
-    [...tenures.users()].some((user) => user.isInUse(scope)));
+    tenures.all.some(({ user }) => user?.isInUse(scope)));
 
 /** Releases a lock under which no callback runs, and reports the loss to its holder. */
 function release({ returns, events }: LockClient, tenure: Tenure): Promise<unknown> {

@@ -1,6 +1,7 @@
 import type { Asker } from '../../api/asker.js';
 import { timeSuspended } from '../../runtime/clock.js';
 import { clearTimer } from '../../runtime/runtime.js';
+import { TransientMap } from '../../store/transient-map.js';
 import { LastEntries } from '../last-entries.js';
 import type { LockClient } from '../lock-client.js';
 import { now } from './deadline.js';
@@ -31,6 +32,8 @@ export class HoldWatch {
   /** The begin of the subscription. Messages about holds that were requested before may have been missed. */
   private subscribedSince = -Infinity;
 
+  /** The leases that callers of `acquire` have got since the last check. */
+  byHand = new TransientMap<{ onLongHold(): void }, true>();
   /** ms of suspension of the machine until the last check. */
   private suspended = 0;
   /** The earliest moment of the next try to subscribe. */
@@ -111,10 +114,12 @@ export class HoldWatch {
     }
     if (this.client.tenures.isEmpty) return;
     const time = now();
-    const age = time - this.client.tenures.oldestGrant;
+    // Leases that are too short for the watchdog never get that old.
+    const age = time - (this.client.watchdog.oldestGrant ?? time);
     if (age >= LONG) {
       this.client.labels.keep();
-      for (const user of this.client.tenures.users()) user.onLongHold?.();
+      for (const lease of this.byHand.keys()) lease.onLongHold();
+      this.byHand = new TransientMap();
     }
     if (age >= LONG && time >= this.retryAt && !this.client.queueMessages.isSubscribed) {
       this.retryAt = time + RETRY;

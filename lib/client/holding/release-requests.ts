@@ -58,14 +58,14 @@ export class ReleaseRequests {
   }
 
   private tell({ id, owner, name, by, reason }: AskRequest): boolean {
-    const tenures = this.client.tenures.all;
-    const held = tenures.filter((tenure) => tenure.owner === owner);
+    const { tenures } = this.client;
+    const isAsked = (tenure: Tenure) => tenure.owner === owner;
     // Locks that were taken in one step have one owner. Another service may split the key into keyPrefix and name
     // differently; if no name matches, the request concerns all locks of the owner.
-    const named = held.filter((tenure) => tenure.name === name);
-    const asked = named.length > 0 ? named : held;
-    const holders = Math.max(asked.length, tenures.filter((tenure) => tenure.name === name).length);
+    const named = tenures.of(name).filter(isAsked);
+    const asked = named.length > 0 ? named : tenures.all.filter(isAsked);
+    const holders = Math.max(asked.length, tenures.of(name).length);
     for (const tenure of asked) tenure.ask({ request: id, holders, by, reason });
-    return held.length > 0;
+    return asked.length > 0;
   }
 }

@@ -12,19 +12,28 @@ const SHARES = 2;
 export class RenewalLane {
   /** In the order in which the leases end. */
   private waiting: Tenure[] = [];
+  private isSorted = true;
   private underway = 0;
 
   /** @param renew resolves when the store has answered for each lease; never rejects */
   constructor(private readonly renew: (share: readonly Tenure[]) => Promise<void>) {}
 
   add(due: readonly Tenure[]): void {
-    for (const tenure of due) tenure.renewing = true;
-    this.waiting = this.waiting.concat(due).sort((a, b) => a.deadline - b.deadline);
+    let latest = this.waiting.at(-1)?.deadline ?? -Infinity;
+    for (const tenure of due) {
+      tenure.renewing = true;
+      // Leases of one length come in their order.
+      if (tenure.deadline < latest) this.isSorted = false;
+      latest = tenure.deadline;
+      this.waiting.push(tenure);
+    }
     this.flow();
   }
 
   private flow(): void {
     while (this.underway < SHARES && this.waiting.length > 0) {
+      if (!this.isSorted) this.waiting.sort((a, b) => a.deadline - b.deadline);
+      this.isSorted = true;
       // The caller may have released a lease while it waited here.
       const share = this.waiting.splice(0, SHARE).filter((tenure) => tenure.held);
       if (share.length > 0) void this.send(share);

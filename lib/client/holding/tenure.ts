@@ -18,8 +18,6 @@ export interface TenureUser {
    */
   isInUse(around?: Scope): boolean;
   onReleaseRequested(asker: AskedHolder): void;
-  /** Called once a second, for each holder, while this process has a hold older than 1 s. */
-  onLongHold?(): void;
   /** Called before the tenure goes to the next local owner. */
   onHandedOff(): void;
 }

@@ -1,4 +1,5 @@
 import { isLockUnavailableError, asAnswer, type Found } from '../../api/error-guards.js';
+import { afterPortion, portionsOf } from '../../runtime/portions.js';
 import { clearTimer } from '../../runtime/runtime.js';
 import type { HoldState, RenewRequest } from '../../store/lock-store.js';
 import { TransientMap } from '../../store/transient-map.js';
@@ -53,33 +54,26 @@ export class Watchdog {
   /** After a suspension of the machine, the timer is late: runs all due renewals now. */
   catchUp(): void {
     this.sleep();
-    this.renewDue();
+    void this.renewDue();
   }
 
-  /** ms until the earliest deadline of all renewed leases; undefined if there is none. */
-  headroom(): number | undefined {
-    let least: number | undefined;
-    for (const tenure of this.watched.keys()) {
-      if (!tenure.isFixed) least = Math.min(least ?? Infinity, tenure.deadline - now());
-    }
-    return least;
+  /** The grant of the first tenure, which is the oldest one but for the times of answers, on the monotonic clock. */
+  get oldestGrant(): number | undefined {
+    for (const { grantedAt } of this.watched.keys()) return grantedAt;
+    return undefined;
   }
 
   /**
-   * As `headroom`, but as a share of the lease. A renewal is due at two thirds, so less than one third means failed
-   * renewals.
+   * The least time until a deadline of a renewed lease, as a share of the lease. A renewal is due at two thirds, so less
+   * than one third means failed renewals.
    */
   headroomShare(): number | undefined {
+    const time = now();
     let least: number | undefined;
     for (const { isFixed, deadline, granted } of this.watched.keys()) {
-      if (!isFixed) least = Math.min(least ?? Infinity, (deadline - now()) / granted);
+      if (!isFixed) least = Math.min(least ?? Infinity, (deadline - time) / granted);
     }
     return least;
-  }
-
-  get stuck(): boolean {
-    for (const tenure of this.watched.keys()) if (tenure.overdue) return true;
-    return false;
   }
 
   /**
@@ -139,7 +133,7 @@ export class Watchdog {
     this.wakesAt = moment;
     this.timer = this.client.setTimer(moment, () => {
       this.wakesAt = Infinity;
-      this.renewDue();
+      void this.renewDue();
     });
   }
 
@@ -148,26 +142,31 @@ export class Watchdog {
     this.wakesAt = Infinity;
   }
 
-  private renewDue(): void {
+  private async renewDue(): Promise<void> {
     const time = now();
-    const due = new Map<string, Tenure[]>();
     let next = Infinity;
-    for (const [tenure, renewAt] of this.watched) {
-      // `held` announces a deadline that has passed.
-      if (tenure.renewing || !tenure.held) continue;
-      // Renewals that are due within a tenth of the lease join this round.
-      if (renewAt > time + this.lengthOf(tenure) / 10) {
-        next = Math.min(next, renewAt);
-        continue;
+    for (const portion of portionsOf(this.watched)) {
+      const due = new Map<string, Tenure[]>();
+      for (const [tenure, renewAt] of portion) {
+        // `held` announces a deadline that has passed.
+        if (tenure.renewing || !tenure.held) continue;
+        // Renewals that are due within a tenth of the lease join this round.
+        if (renewAt > time + this.lengthOf(tenure) / 10) {
+          next = Math.min(next, renewAt);
+          continue;
+        }
+        tenure.guard();
+        const node = this.client.store.nodeOf?.(tenure.name) ?? '';
+        const onOneNode = due.get(node);
+        if (onOneNode === undefined) due.set(node, [tenure]);
+        else onOneNode.push(tenure);
       }
-      tenure.guard();
-      const node = this.client.store.nodeOf?.(tenure.name) ?? '';
-      const onOneNode = due.get(node);
-      if (onOneNode === undefined) due.set(node, [tenure]);
-      else onOneNode.push(tenure);
+      for (const [node, tenures] of due) this.laneOf(node).add(tenures);
+      const turned = afterPortion(portion);
+      if (turned !== undefined) await turned;
     }
-    for (const [node, tenures] of due) this.laneOf(node).add(tenures);
-    this.wakeAt(next);
+    // All may have ended meanwhile.
+    if (this.watched.size > 0) this.wakeAt(next);
   }
 
   private laneOf(node: string): RenewalLane {

@@ -46,7 +46,7 @@ export function refuse(lock: ScopedLock, busy: Busy, call: AcquireCall): never |
   const client = lock.clientFor(name);
   const fail = (label: string | undefined, shown = label): never => {
     tellOfTimeout(lock, busy, call, label, waited);
-    const known = holder && client && describeHolder(holder, client, lock.groupOf(call), call);
+    const known = holder && client && describeHolder(name, holder, client, lock.groupOf(call), call);
     throw new LockTimeoutError(name, waited, holder, reasonOf(busy), remainingTime, shown, cycle, known);
   };
   const labels = client?.labels;
@@ -58,13 +58,14 @@ export function refuse(lock: ScopedLock, busy: Busy, call: AcquireCall): never |
 
 /** The description of a holder in this process; undefined for other holders. */
 function describeHolder(
+  name: string,
   holder: string,
   { tenures }: LockClient,
   label: string,
   { inside }: AcquireCall,
 ): string | undefined {
-  for (const user of tenures.users()) {
-    if (!(user instanceof Hold) || user.owner !== holder) continue;
+  for (const { user, owner } of tenures.of(name)) {
+    if (!(user instanceof Hold) || owner !== holder) continue;
     const site = siteOf(user.leases[0]?.site);
     const at = site === undefined ? '' : `, taken at ${site}`;
     const isOuter = inside?.near().some(({ owner }) => owner === holder) === true;
