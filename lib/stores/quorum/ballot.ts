@@ -77,7 +77,7 @@ export class Ballot<A> {
 
   private readonly loseLate = (): void => {
     if (this.wait === undefined || this.timer === undefined) return;
-    for (const index of this.missing) this.quorum.late(index);
+    for (const index of this.missing) this.quorum.silent.add(index);
     this.end();
   };
 
@@ -118,7 +118,12 @@ export const valueAt = <A>(answers: Answers<A>, index: number): A | undefined =>
   valuesOf([answers[index]])[0];
 
 /** The number of members that have answered with a matching value. */
-export const tally = <A>(answers: Answers<A>, passes: (value: A) => boolean = () => true): number =>
-  valuesOf(answers).filter(passes).length;
+export function tally<A>(answers: Answers<A>, passes: (value: A) => boolean): number {
+  let count = 0;
+  for (const answer of answers)
+    if (answer !== undefined && 'value' in answer && passes(answer.value)) count++;
+  return count;
+}
 
-export const isMajority = (answers: Answers<unknown>): boolean => tally(answers) >= quorumOf(answers.length);
+export const isMajority = (answers: Answers<unknown>): boolean =>
+  valuesOf(answers).length >= quorumOf(answers.length);

@@ -1,4 +1,4 @@
-import type { Charter, Member, Numbers } from './member.js';
+import type { Member, Numbers } from './member.js';
 
 /** One list of names, in the order that all services use. */
 export const namesOf = (members: readonly Member[]): string =>
@@ -14,17 +14,6 @@ export function numbersOf(charters: readonly Numbers[]): Numbers | undefined {
   const longest = Math.max(...charters.map((charter) => charter.longest));
   return { id: first.id, longest, allowed: Math.max(...charters.map(({ allowed }) => allowed)) };
 }
-
-/** Why a service is refused whose `node` has the charter of another set of members, or none. */
-export const conflictWith = (
-  { size, names }: Charter,
-  members: readonly Member[],
-  node: string,
-  isEmpty: boolean,
-): string =>
-  `are ${String(members.length)} nodes (${namesOf(members)}), but ${node} has ${isEmpty ? 'no' : 'the'} charter of a quorum of ` +
-  `${String(size)} (${names.join(', or ')}); let all services name the same nodes, or change the set as ` +
-  'docs/guide/topologies/redlock.md says under "Change the nodes"';
 
 /** ms for which a majority of the members must have known a run before it may get a vote. */
 export const quarantineFor = (longest: number): number => longest * 1.01 + 2;

@@ -4,7 +4,7 @@ import { isLockUnavailableError } from '../../api/error-guards.js';
 import { now } from '../../runtime/clock.js';
 import { monotonicTime } from '../../runtime/runtime.js';
 import { gather } from './ballot.js';
-import { conflictWith, namesOf, numbersOf, quarantineFor, sharedBy } from './charter.js';
+import { namesOf, numbersOf, quarantineFor, sharedBy } from './charter.js';
 import type { Change, Charter, Member, Numbers, Report } from './member.js';
 import type { Quorum } from './quorum.js';
 
@@ -181,11 +181,17 @@ export class Charters {
     void gather(quorum, (member) => member.charter(change));
   }
 
+  /** Refuses this service, because a member has the charter of another set of members, or none. */
   private refuse(index: number, charter: Charter | undefined, isEmpty: boolean): void {
     const { members } = this.quorum;
     const node = members[index]?.node;
-    if (node !== undefined && charter !== undefined)
-      this.conflict = new LockConfigError('nodes', conflictWith(charter, members, node, isEmpty));
+    if (node === undefined || charter === undefined) return;
+    this.conflict = new LockConfigError(
+      'nodes',
+      `are ${String(members.length)} nodes (${this.names}), but ${node} has ${isEmpty ? 'no' : 'the'} charter of a quorum of ` +
+        `${String(charter.size)} (${charter.names.join(', or ')}); let all services name the same nodes, or change the set as ` +
+        'docs/guide/topologies/redlock.md says under "Change the nodes"',
+    );
   }
 
   /** Whether an empty member that this service reaches is a member of the quorum. */

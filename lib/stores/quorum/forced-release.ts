@@ -3,7 +3,7 @@ import type { StoredLock } from '../../store/lock-store.js';
 import { type Answer, tally, valueAt } from './ballot.js';
 import { marginOf } from './majority-acquisition.js';
 import { greatestToken, majorityState } from './majority-state.js';
-import type { Member } from './member.js';
+import type { MemberStore } from './member.js';
 import { askMajority } from './outcomes.js';
 import type { Quorum } from './quorum.js';
 
@@ -17,13 +17,13 @@ const HANDED_ON_AHEAD = 100_000;
  * token before it releases its hold.
  */
 export async function forceRelease(quorum: Quorum, name: string, asker: Asker | undefined): Promise<boolean> {
-  const states = await askMajority(quorum, name, ({ store }) => store.inspect(name));
+  const states = await askMajority(quorum, name, (store) => store.inspect(name));
   const known = majorityState(states);
   // Even without a majority that holds the lock now: the owner got its token from one.
   const fencingToken = tokenBeyond(quorum, greatestToken(states));
   let isOver = false;
 
-  const releaseAt = async ({ store }: Member, state: Answer<StoredLock | null>): Promise<boolean> => {
+  const releaseAt = async (store: MemberStore, state: Answer<StoredLock | null>): Promise<boolean> => {
     if ('error' in state) throw state.error;
     if (state.value === null) return false;
     const [holder] = state.value.holders;
@@ -38,9 +38,9 @@ export async function forceRelease(quorum: Quorum, name: string, asker: Asker | 
     return await store.forceRelease(name, undefined, asker);
   };
 
-  const answers = await askMajority(quorum, name, (member, index) => {
+  const answers = await askMajority(quorum, name, (store, index) => {
     const state = states[index];
-    return state && releaseAt(member, state);
+    return state && releaseAt(store, state);
   });
   isOver = true;
   // A silent member would execute a forced release when it runs again, and another owner may hold the lock by then. So a

@@ -1,15 +1,22 @@
-import { asAnswer, type Found, isLockUnavailableError } from '../../api/error-guards.js';
+import {
+  asAnswer,
+  type Found,
+  isLockKindMismatchError,
+  isLockUnavailableError,
+} from '../../api/error-guards.js';
 import { now } from '../../runtime/clock.js';
+import { afterInput } from '../../runtime/runtime.js';
 import type { HoldState, ReleaseReply, ReleaseRequest, RenewRequest } from '../../store/lock-store.js';
 import { TransientMap } from '../../store/transient-map.js';
-import { Ballot } from './ballot.js';
+import { type Answer, Ballot } from './ballot.js';
+import type { MemberStore } from './member.js';
 import { majorityFor } from './outcomes.js';
 import type { Quorum } from './quorum.js';
 
 /** The record of one owner's locks on the members. */
 export class Hold {
-  /** The last fencing token of each name. */
-  readonly fencingTokens: Map<string, number>;
+  /** The fencing tokens of the grant, in the order of the names. */
+  fencingTokens: readonly number[] = [];
   /** The names that the owner has released. No request may take them again. */
   readonly released = new Set<string>();
   /** By member, whether it may hold a lock for the owner. */
@@ -19,9 +26,15 @@ export class Hold {
   /** The moment by which the members have forgotten all holds, ms on the monotonic clock. */
   until: number;
 
-  constructor(names: readonly string[], leaseTime: number) {
-    this.fencingTokens = new Map(names.map((name) => [name, 0]));
+  constructor(
+    readonly names: readonly string[],
+    leaseTime: number,
+  ) {
     this.until = now() + leaseTime;
+  }
+
+  tokenOf(name: string): number | undefined {
+    return this.fencingTokens[this.names.indexOf(name)];
   }
 
   /** Called before a request that takes a lock at a member. @returns whether the member may hold one already */
@@ -72,29 +85,33 @@ export async function releaseEverywhere(quorum: Quorum, request: ReleaseRequest)
   if ((request.keepFor ?? 0) > leaseLimit.most) await leaseLimit.raise(name, request.keepFor ?? 0);
   const keepFor = request.keepFor && Math.min(request.keepFor, leaseLimit.most);
   const hold = holds.get(owner);
-  const fencingToken = request.fencingToken ?? hold?.fencingTokens.get(name);
+  const fencingToken = request.fencingToken ?? hold?.tokenOf(name);
   const release = { name, owner, fencingToken, keepFor, leaseTime, queue };
   hold?.released.add(name);
   const ballot = new Ballot<Found<string>>(quorum);
-  const asked = [...members.entries()].filter(([index]) => hold?.mayBeHeldBy(index) !== false);
-  const heard = asked.map(([index, { store }]) =>
-    ballot.enter(index, store.release(release).catch(asAnswer)),
-  );
-  const reply = await majorityFor(quorum, name, ballot, 'released');
-  if (hold?.released.size === hold?.fencingTokens.size) holds.delete(owner);
-  // A member without an answer, or with an older request under way, gets the release until the lease has ended.
-  const repeat = (index: number) => {
-    const answer = ballot.answers[index];
-    if (hold?.isUnsureOf(index) === true || answer === undefined || 'error' in answer)
+  // One promise for each node, because each release comes this way.
+  const releaseAt = async (store: MemberStore, index: number) => {
+    if (hold?.mayBeHeldBy(index) === false) return;
+    ballot.ask(index);
+    let answer: Answer<Found<string>>;
+    try {
+      answer = { value: await store.release(release) };
+    } catch (error) {
+      answer = isLockKindMismatchError(error) ? { value: error } : { error };
+    }
+    ballot.settle(index, answer);
+    // A member without an answer, or with an older request under way, gets the release until the lease has ended.
+    const isRepeated = () => 'error' in answer || hold?.isUnsureOf(index) === true;
+    if (!isRepeated()) return;
+    // The answer to the older request may arrive with this one. Without a majority, the caller repeats the release.
+    await new Promise<void>(afterInput);
+    if ((await replying.catch(() => undefined)) !== undefined && isRepeated())
       quorum.giveBack(index, release, quorum.leaseTime, hold);
   };
-  asked.forEach(([index], n) => {
-    if (ballot.answers[index] !== undefined) repeat(index);
-    else
-      void heard[n]?.then(() => {
-        repeat(index);
-      });
-  });
+  members.forEach(({ store }, index) => void releaseAt(store, index));
+  const replying = majorityFor(quorum, name, ballot, 'released');
+  const reply = await replying;
+  if (hold?.released.size === hold?.names.length) holds.delete(owner);
   if (typeof reply !== 'string') throw reply;
   return reply;
 }
@@ -133,7 +150,7 @@ function renewals(quorum: Quorum, requests: readonly RenewRequest[]): readonly P
     // The lock is lost, because too few members have it. Without a release, these members would keep it for a whole lease
     // without an owner. A top-up under way may arrive after the release.
     hold?.released.add(name);
-    const release = { name, owner, fencingToken: hold?.fencingTokens.get(name) };
+    const release = { name, owner, fencingToken: hold?.tokenOf(name) };
     for (const index of quorum.members.keys()) quorum.giveBack(index, release, leaseTime, hold);
     if (typeof state !== 'string') throw state;
     return state;
@@ -155,7 +172,7 @@ function topUp(
     const left = Math.floor(hold.until - now());
     if (left <= 0) return;
     hold.ask(index);
-    const request = { name, owner, leaseTime: left, leastToken: hold.fencingTokens.get(name) };
+    const request = { name, owner, leaseTime: left, leastToken: hold.tokenOf(name) };
     try {
       await members[index]?.store.acquire(request);
       hold.answered(index, true);

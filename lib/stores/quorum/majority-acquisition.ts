@@ -5,15 +5,16 @@ import type {
   AcquireReply,
   AcquireRequest,
 } from '../../store/lock-store.js';
-import { type Answers, Ballot, type Verdict } from './ballot.js';
-import type { Hold } from './holds.js';
+import { type Answers, Ballot, tally, valuesOf, type Verdict } from './ballot.js';
+import { Hold } from './holds.js';
 import { noMajority } from './outcomes.js';
 import type { Quorum } from './quorum.js';
 
-type Grant = Extract<AcquireAllReply, { granted: true }>;
+/** The fencing tokens, in the order of the names. */
+type Grant = readonly number[];
 type Refusal = Extract<AcquireAllReply, { granted: false }>;
 /** A member in quarantine may have granted the lock, and its vote does not count. */
-type Vote = AcquireAllReply | 'quarantined';
+type Vote = Grant | Refusal | 'quarantined';
 /** Made once for all members: a request for one lock, or for several. */
 type Request = AcquireRequest & AcquireAllRequest;
 
@@ -25,14 +26,18 @@ const FIRST_POLL = 50;
 /** One attempt of one owner: a majority grants it, or all members get a release. */
 export class MajorityAcquisition {
   private readonly ballot: Ballot<Vote>;
+  private readonly request: Request;
+  private readonly hold: Hold;
   private isTakenBack = false;
 
   constructor(
     private readonly quorum: Quorum,
-    private readonly request: Request,
-    private readonly hold: Hold,
+    { names, owner, leaseTime, leastToken }: AcquireAllRequest,
   ) {
     this.ballot = new Ballot(quorum);
+    this.request = { name: names[0] ?? '', names, owner, leaseTime, leastToken };
+    this.hold = new Hold(names, leaseTime);
+    quorum.holds.set(owner, this.hold);
   }
 
   /**
@@ -41,37 +46,42 @@ export class MajorityAcquisition {
    */
   async run(): Promise<AcquireAllReply> {
     const { ballot, request, quorum } = this;
-    const { members, needed } = quorum;
+    const { answers } = ballot;
     const first = quorum.firstAsked(request.names);
     if (first !== undefined) {
       // All processes ask the same member first, so the one that gets its grant mostly has no rival at the others.
-      void this.vote(ballot, first, request);
-      const [refusal] = votesOf(await ballot.until(() => 'enough')).refusals;
+      void this.vote(first, request);
+      const [refusal] = valuesOf(await ballot.until(() => 'enough')).filter(isRefusal);
       if (refusal !== undefined) {
         this.takeBack();
         return { ...refusal, retryAfter: Math.min(refusal.retryAfter, FIRST_POLL), undecided: true };
       }
     }
-    for (let index = 0; index < members.length; index++)
-      if (index !== first) void this.vote(ballot, index, request);
-    const answers = await ballot.until(this.verdict);
-    const { grants, refusals } = votesOf(answers);
-    const isGranted = grants.length >= needed;
-    const fencingTokens = isGranted ? await this.agree() : undefined;
-    if (fencingTokens !== undefined) {
-      request.names.forEach((name, n) => this.hold.fencingTokens.set(name, fencingTokens[n] ?? 0));
-      return { granted: true, fencingTokens };
+    for (const index of quorum.members.keys()) if (index !== first) void this.vote(index, request);
+    await ballot.until(this.verdict);
+    let fencingTokens: Grant | undefined;
+    for (;;) {
+      const grants = valuesOf(answers).filter(isGrant);
+      if (grants.length < quorum.needed) return this.refused(grants.length);
+      fencingTokens ??= grants.reduce((greatest, tokens) =>
+        tokens.map((token, n) => Math.max(token, greatest[n] ?? 0)),
+      );
+      const behind = this.behind(fencingTokens);
+      if (grants.length - behind.length >= quorum.needed) {
+        this.hold.fencingTokens = fencingTokens;
+        return { granted: true, fencingTokens };
+      }
+      for (const index of behind) {
+        answers[index] = undefined;
+        void this.vote(index, { ...request, leastToken: Math.max(...fencingTokens) });
+      }
+      await ballot.until(this.verdict);
     }
-    this.takeBack();
-    if (!isGranted && refusals.length > 0 && refusals.length + grants.length >= needed)
-      return this.refusalBy(refusals, grants.length);
-    // Every possible grant is being released.
-    throw quorum.charters.conflict ?? noMajority(quorum, request.names.join(','), answers, 'refused');
   }
 
   /** Asks one member. A single function without closures, because each promise of each node costs time. */
-  private async vote(ballot: Ballot<Vote>, index: number, request: Request): Promise<void> {
-    const { hold } = this;
+  private async vote(index: number, request: Request): Promise<void> {
+    const { ballot, hold } = this;
     const { members, charters } = this.quorum;
     const member = members[index];
     // After the caller has released the locks, a further request would arrive after the release.
@@ -94,7 +104,7 @@ export class MajorityAcquisition {
       const isVote = isAllowed && (charters.votes(index) || (await charters.mayVote(index)));
       const error = charters.withheldBy(index);
       if (!reply.granted || (isVote && member.generation === generation))
-        ballot.settle(index, { value: named(reply, request.name) });
+        ballot.settle(index, { value: voteOf(reply, request.name) });
       else ballot.settle(index, error === undefined ? { value: 'quarantined' } : { error });
     } catch (error) {
       if (isLockUnavailableError(error) && error.effect === 'refused') hold.answered(index, before);
@@ -105,46 +115,38 @@ export class MajorityAcquisition {
 
   private readonly verdict = (answers: Answers<Vote>): Verdict => {
     const { needed } = this.quorum;
-    const { grants, refusals, missing } = votesOf(answers);
-    if (grants.length >= needed) return 'decided';
-    const told = grants.length + refusals.length;
+    const grants = tally(answers, isGrant);
+    if (grants >= needed) return 'decided';
+    const refusals = valuesOf(answers).filter(isRefusal);
+    const told = grants + refusals.length;
+    const missing = answers.filter((answer) => answer === undefined).length;
     if (told + missing < needed) return 'enough';
     if (refusals.length === 0 || told < needed) return 'open';
     // If the first answers name different locks or holders, further answers show which one keeps the owner from a majority.
     const [first] = refusals;
     const isOne = refusals.every(({ name, holder }) => name === first?.name && holder === first.holder);
-    return isOne && grants.length + missing < needed ? 'decided' : 'enough';
+    return isOne && grants + missing < needed ? 'decided' : 'enough';
   };
 
   /**
-   * The tokens are the greatest that the members have given. Members that are too far behind learn them first; see "Tokens"
-   * in docs/design/redlock.md.
-   * @returns undefined if too few members have learned it
+   * The members whose grants count only after they have learned the tokens, because they are too far behind; see "Tokens" in
+   * docs/design/redlock.md.
    */
-  private async agree(): Promise<readonly number[] | undefined> {
-    const { request, quorum } = this;
+  private behind(tokens: Grant): readonly number[] {
+    const { quorum, request, ballot } = this;
     const { time = Infinity } = quorum.charters;
-    const given = this.ballot.answers.map((answer) => votesOf([answer]).grants[0]?.fencingTokens);
-    const grants = given.filter((tokens) => tokens !== undefined);
-    const tokens = request.names.map((_, n) => Math.max(...grants.map((each) => each[n] ?? 0)));
     const margin = marginOf(Math.min(request.leaseTime, quorum.leaseTime));
     const least = tokens.map((token) => (token > time + margin ? token : token - margin));
-    const isBehind = (index: number) => given[index]?.some((token, n) => token < (least[n] ?? 0)) === true;
-    const behind = [...given.keys()].filter(isBehind);
-    if (behind.length === 0) return tokens;
-    const telling = new Ballot<Vote>(quorum);
-    const learning = { ...request, leastToken: Math.max(...tokens) };
-    for (const index of behind) void this.vote(telling, index, learning);
-    const enough = quorum.needed - (grants.length - behind.length);
-    const isTold = (cast: Answers<Vote>) => votesOf(cast).grants.length >= enough;
-    return isTold(await telling.until((cast) => (isTold(cast) ? 'decided' : 'open'))) ? tokens : undefined;
+    const isBehind = (vote: Vote) => isGrant(vote) && vote.some((token, n) => token < (least[n] ?? 0));
+    return [...quorum.members.keys()].filter((index) => valuesOf([ballot.answers[index]]).some(isBehind));
   }
 
   /** Sends the releases at once, after the requests under way. */
   private takeBack(): void {
-    const { hold, ballot } = this;
+    const { quorum, request, hold, ballot } = this;
     this.isTakenBack = true;
-    for (const index of this.quorum.members.keys()) {
+    quorum.holds.delete(request.owner);
+    for (const index of quorum.members.keys()) {
       if (hold.mayBeHeldBy(index))
         this.giveUp(index, hold.isUnsureOf(index) && ballot.answers[index] !== undefined);
     }
@@ -159,13 +161,21 @@ export class MajorityAcquisition {
    * Each member names the first busy lock. The answer is the lock that most members name, with the end and the holder that
    * they report. A stray hold on a minority says nothing about that lock.
    */
-  private refusalBy(refusals: readonly Refusal[], grants: number): Refusal {
-    const { needed } = this.quorum;
+  private refused(grants: number): Refusal {
+    const { quorum, request, ballot } = this;
+    const { needed } = quorum;
+    const refusals = valuesOf(ballot.answers).filter(isRefusal);
+    this.takeBack();
+    // Every possible grant is being released.
+    if (refusals.length === 0 || refusals.length + grants < needed)
+      throw (
+        quorum.charters.conflict ?? noMajority(quorum, request.names.join(','), ballot.answers, 'refused')
+      );
     const name = mostFrequent(refusals.map((refusal) => refusal.name)) ?? '';
     const ofName = refusals.filter((refusal) => refusal.name === name);
     const holder = mostFrequent(ofName.map((refusal) => refusal.holder));
     const undecided = ofName.filter((refusal) => refusal.holder === holder).length < needed;
-    if (undecided) this.quorum.wasSplit(this.request.names);
+    if (undecided) quorum.wasSplit(request.names);
     // A majority is free after the end of this many holds.
     const busy = needed - grants - (refusals.length - ofName.length);
     const ends = ofName.map(({ retryAfter }) => retryAfter).sort((a, b) => a - b);
@@ -178,22 +188,13 @@ export class MajorityAcquisition {
 /** Greatest difference, µs, of the tokens that members give at the same time. */
 export const marginOf = (leaseTime: number): number => (leaseTime * 1_000) / 2;
 
-function named(reply: AcquireReply | AcquireAllReply, name: string): AcquireAllReply {
-  if (!reply.granted) return { name, ...reply };
-  return 'fencingTokens' in reply ? reply : { granted: true, fencingTokens: [reply.fencingToken] };
-}
+const isRefusal = (vote: Vote): vote is Refusal => typeof vote === 'object' && 'granted' in vote;
 
-function votesOf(answers: Answers<Vote>): { grants: Grant[]; refusals: Refusal[]; missing: number } {
-  const grants: Grant[] = [];
-  const refusals: Refusal[] = [];
-  let missing = 0;
-  for (const answer of answers) {
-    if (answer === undefined) missing++;
-    else if ('error' in answer || answer.value === 'quarantined') continue;
-    else if (answer.value.granted) grants.push(answer.value);
-    else refusals.push(answer.value);
-  }
-  return { grants, refusals, missing };
+const isGrant = (vote: Vote): vote is Grant => typeof vote === 'object' && !isRefusal(vote);
+
+function voteOf(reply: AcquireReply | AcquireAllReply, name: string): Grant | Refusal {
+  if (!reply.granted) return { name, ...reply };
+  return 'fencingTokens' in reply ? reply.fencingTokens : [reply.fencingToken];
 }
 
 function mostFrequent<T>(values: readonly T[]): T | undefined {

@@ -2,7 +2,7 @@ import { type LockKindMismatchError, LockUnavailableError, type NodeOutcome } fr
 import { type Found, isLockKindMismatchError, isLockUnavailableError } from '../../api/error-guards.js';
 import { isWorthAnotherTry, worthAnotherTry } from '../../store/another-try.js';
 import { type Answers, type Ballot, gather, isMajority, tally, valuesOf } from './ballot.js';
-import type { Member } from './member.js';
+import type { MemberStore } from './member.js';
 import type { Quorum } from './quorum.js';
 
 /**
@@ -12,9 +12,9 @@ import type { Quorum } from './quorum.js';
 export async function askMajority<A>(
   quorum: Quorum,
   name: string | undefined,
-  ask: (member: Member, index: number) => Promise<A> | undefined,
+  ask: (store: MemberStore, index: number) => Promise<A> | undefined,
 ): Promise<Answers<A>> {
-  const answers = await gather(quorum, ask);
+  const answers = await gather(quorum, ({ store }, index) => ask(store, index));
   if (isMajority(answers)) return answers;
   throw noMajority(quorum, name, answers, 'unknown');
 }
@@ -30,15 +30,17 @@ export function noMajority(
     const answer = answers[index];
     if (answer === undefined) return { node, outcome: 'timeout' };
     if ('value' in answer) return { node, outcome: outcomeOf(answer.value) };
-    return { node, outcome: isTimeout(answer.error) ? 'timeout' : 'error', error: answer.error };
+    // A member was too late, or was given up before it could execute the request, which is no fault of it.
+    const isLate = ['CommandTimeout', 'TakenBack'].includes(causeOf(answer.error) ?? '');
+    return { node, outcome: isLate ? 'timeout' : 'error', error: answer.error };
   });
   const errors = outcomes.map(({ error }) => error);
   const mismatch = errors.find(isLockKindMismatchError);
   if (mismatch !== undefined) return mismatch;
   const said = outcomes.map(({ node, outcome }) => `${node}: ${outcome}`).join(', ');
   const cause = new Error(`no majority of the nodes (${said})`);
-  const hopeless = errors.filter((error) => isLockUnavailableError(error) && error.permanent).length;
-  const permanent = hopeless >= needed;
+  const permanent =
+    errors.filter((error) => isLockUnavailableError(error) && error.permanent).length >= needed;
   const unavailable = new LockUnavailableError(name, { cause, effect, permanent, outcomes });
   // What drops one idle connection mostly drops those to the other nodes, too.
   const isDropped = errors.some((error) => error instanceof Error && isWorthAnotherTry(error));
@@ -62,19 +64,16 @@ export async function majorityFor<W extends string>(
   wanted: W,
 ): Promise<Found<W | 'taken' | 'deleted'>> {
   const { needed } = quorum;
-  const isGiven = (cast: Answers<Found<string>>) => tally(cast, (value) => value === wanted) >= needed;
-  const most = ballot.asked - needed;
-  const isLost = (cast: Answers<Found<string>>) => tally(cast, (value) => value !== wanted) > most;
-  const answers = await ballot.until((cast) => (isGiven(cast) || isLost(cast) ? 'decided' : 'open'));
-  if (isGiven(answers)) return wanted;
-  if (!isLost(answers)) throw noMajority(quorum, name, answers, 'unknown');
+  const { answers } = ballot;
+  const isGiven = () => tally(answers, (value) => value === wanted) >= needed;
+  const isLost = () => tally(answers, (value) => value !== wanted) > ballot.asked - needed;
+  await ballot.until(() => (isGiven() || isLost() ? 'decided' : 'open'));
+  if (isGiven()) return wanted;
+  if (!isLost()) throw noMajority(quorum, name, answers, 'unknown');
   const values = valuesOf(answers);
   const mismatch = values.find((value) => typeof value !== 'string');
   return mismatch ?? (values.includes('taken') ? 'taken' : 'deleted');
 }
-
-/** Whether a member was too late, or was given up before it could execute the request, which is no fault of it. */
-const isTimeout = (error: unknown): boolean => ['CommandTimeout', 'TakenBack'].includes(causeOf(error) ?? '');
 
 /** By name, because the member may come from another copy of this package. An error of the store itself is an answer. */
 export const causeOf = (error: unknown): string | undefined =>

@@ -49,7 +49,7 @@ export function quorumListing(quorum: Quorum): StoreListing {
 
   return {
     async names({ prefix, cursor }) {
-      const { told, reading } = positionOf(cursor, members.length);
+      const { told, reading } = positionOf(cursor, quorum);
       if (told.length >= needed) return { names: [], cursor: undefined };
       const left = [...members.keys()].filter((index) => told.every(([other]) => other !== index));
       // First the member in progress, last those that are absent.
@@ -78,22 +78,18 @@ export function quorumListing(quorum: Quorum): StoreListing {
   };
 }
 
-const cursorOf = ({ told, reading }: Position): string =>
-  told.map(([index, begun]) => `${String(index)}@${String(begun)}`).join(',') +
-  (reading === undefined ? '' : `/${String(reading[0])}/${reading[1]}`);
+const cursorOf = (position: Position): string => JSON.stringify(position);
 
 /** @throws LockConfigError for the cursor of another store */
-function positionOf(cursor: string | undefined, members: number): Position {
+function positionOf(cursor: string | undefined, { members }: Quorum): Position {
   if (cursor === undefined) return { told: [] };
-  const [whole, list = '', index, at] =
-    /^((?:\d+@\d{1,15}(?:,\d+@\d{1,15})*)?)(?:\/(\d+)\/(.+))?$/.exec(cursor) ?? [];
-  const told = [...list.matchAll(/(\d+)@(\d+)/g)].map(([, teller, begun]): Told => [
-    Number(teller),
-    Number(begun),
-  ]);
-  const reading = at === undefined ? undefined : ([Number(index), at] as const);
-  const all = [...told, ...(reading === undefined ? [] : [reading])].map(([member]) => member);
-  const isOfMembers = all.every((member) => member < members) && new Set(all).size === all.length;
-  if (whole !== undefined && all.length > 0 && isOfMembers) return { told, reading };
+  try {
+    const { told, reading } = JSON.parse(cursor) as Position;
+    const named = [...told, ...(reading === undefined ? [] : [reading])].map(([index]) => index);
+    const isOfMembers = named.every((index) => [...members.keys()].includes(index));
+    if (named.length > 0 && isOfMembers && new Set(named).size === named.length) return { told, reading };
+  } catch {
+    // It is refused, as any other text.
+  }
   throw new LockConfigError('cursor', 'must be the cursor of a page before', { value: cursor });
 }

@@ -9,10 +9,10 @@ import type {
 import type { HealthDepth, StoreHealth } from '../../store/store-health.js';
 import { gather, tally, valuesOf } from './ballot.js';
 import { forceRelease } from './forced-release.js';
-import { Hold, releaseEverywhere, renewEverywhere } from './holds.js';
+import { releaseEverywhere, renewEverywhere } from './holds.js';
 import { MajorityAcquisition } from './majority-acquisition.js';
 import { majorityState } from './majority-state.js';
-import type { Member, MemberStore } from './member.js';
+import type { Member } from './member.js';
 import { askMajority } from './outcomes.js';
 import { Quorum } from './quorum.js';
 import { quorumHealth } from './quorum-health.js';
@@ -69,16 +69,16 @@ export class QuorumLockStore implements LockStore {
   /** A note counts if a majority has it, because a member that has missed some notes reports waits that have ended. */
   readonly waits: Port['waits'] = {
     keep: async (...note) => {
-      await this.ask(undefined, ({ waits }) => waits.keep(...note));
+      await askMajority(this.quorum, undefined, ({ waits }) => waits.keep(...note));
     },
     find: async (client) => {
-      const answers = await this.ask(undefined, ({ waits }) => waits.find(client));
+      const answers = await askMajority(this.quorum, undefined, ({ waits }) => waits.find(client));
       return valuesOf(answers).find(
         (note) => tally(answers, (other) => other === note) >= this.quorum.needed,
       );
     },
     forget: async (client) => {
-      await this.ask(undefined, ({ waits }) => waits.forget(client));
+      await askMajority(this.quorum, undefined, ({ waits }) => waits.forget(client));
     },
   };
 
@@ -88,23 +88,13 @@ export class QuorumLockStore implements LockStore {
     return reply.granted ? { granted: true, fencingToken: reply.fencingTokens[0] ?? 0 } : reply;
   }
 
-  async acquireAll({ names, owner, leaseTime, leastToken }: AcquireAllRequest): Promise<AcquireAllReply> {
-    const { holds, leaseLimit, charters } = this.quorum;
-    if (leaseTime > leaseLimit.most || charters.conflict !== undefined) {
-      const refusal = await leaseLimit.raise(names.join(','), leaseTime);
+  async acquireAll(request: AcquireAllRequest): Promise<AcquireAllReply> {
+    const { leaseLimit, charters } = this.quorum;
+    if (request.leaseTime > leaseLimit.most || charters.conflict !== undefined) {
+      const refusal = await leaseLimit.raise(request.names.join(','), request.leaseTime);
       if (refusal !== undefined) throw refusal;
     }
-    const hold = new Hold(names, leaseTime);
-    holds.set(owner, hold);
-    let isGranted = false;
-    try {
-      const request = { name: names[0] ?? '', names, owner, leaseTime, leastToken };
-      const reply = await new MajorityAcquisition(this.quorum, request, hold).run();
-      isGranted = reply.granted;
-      return reply;
-    } finally {
-      if (!isGranted) holds.delete(owner);
-    }
+    return await new MajorityAcquisition(this.quorum, request).run();
   }
 
   readonly renew: Port['renew'] = (requests) => renewEverywhere(this.quorum, requests);
@@ -130,7 +120,7 @@ export class QuorumLockStore implements LockStore {
     subscribeToLosses(this.quorum, client, onMessage);
 
   readonly inspect: Port['inspect'] = async (name) =>
-    majorityState(await this.ask(name, (store) => store.inspect(name)));
+    majorityState(await askMajority(this.quorum, name, (store) => store.inspect(name)));
 
   /** A quorum has plain locks only, so there are none of a mode. */
   readonly forceRelease: Port['forceRelease'] = async (name, mode, asker) =>
@@ -138,7 +128,9 @@ export class QuorumLockStore implements LockStore {
 
   /** One member's message is enough, and the client reports each request once. */
   readonly requestRelease: Port['requestRelease'] = async (request) =>
-    valuesOf(await this.ask(request.name, async (store) => store.requestRelease?.(request))).includes(true);
+    valuesOf(
+      await askMajority(this.quorum, request.name, async (store) => store.requestRelease?.(request)),
+    ).includes(true);
 
   async health(depth?: HealthDepth): Promise<StoreHealth> {
     const { charters } = this.quorum;
@@ -157,9 +149,5 @@ export class QuorumLockStore implements LockStore {
   async close(): Promise<void> {
     await Promise.all(this.quorum.releasers.map((releaser) => releaser.close()));
     await Promise.all(this.members.map(({ store }) => store.close()));
-  }
-
-  private ask<A>(name: string | undefined, ask: (store: MemberStore) => Promise<A>) {
-    return askMajority(this.quorum, name, ({ store }) => ask(store));
   }
 }

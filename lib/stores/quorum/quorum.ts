@@ -28,7 +28,7 @@ export class Quorum {
   readonly holds = new Holds();
   /** One for each member. */
   readonly releasers: readonly Releaser[];
-  private readonly silent = new Set<number>();
+  readonly silent = new Set<number>();
   private readonly splitUntil = new Map<string, number>();
 
   /** @param leaseTime of the module, ms */
@@ -55,14 +55,10 @@ export class Quorum {
     return this.present.length >= this.needed;
   }
 
-  late(index: number): void {
-    this.silent.add(index);
-  }
-
   note(index: number, answer: Answer<unknown>): void {
     const cause = 'value' in answer ? 'ReplyError' : causeOf(answer.error);
     if (cause === 'ReplyError') this.silent.delete(index);
-    if (cause === 'CommandTimeout' || cause === 'NotConnected') this.late(index);
+    if (cause === 'CommandTimeout' || cause === 'NotConnected') this.silent.add(index);
   }
 
   /** Releases a hold at a member, until the member has answered or the hold has ended. */

@@ -27,7 +27,7 @@ describe('The answers of the members', () => {
   it('that are too few are an error, which names something else under the name before all others', async () => {
     const quorum = quorumOfMembers(3);
     const [first, second] = quorum.members;
-    const asking = askMajority(quorum, 'a', ({ store }) => {
+    const asking = askMajority(quorum, 'a', (store) => {
       if (store === first?.store) return Promise.reject(unanswered());
       return store === second?.store ? Promise.reject(MISMATCH) : Promise.resolve('yes');
     });
