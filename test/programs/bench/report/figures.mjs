@@ -50,6 +50,11 @@ export const FIGURES = {
   longestBlock: ['longest block after it, ms', 1],
   kept: ['leases kept', 0],
   served: ['viewers', 0],
+  leasesCall: ['leases(), ms', 0],
+  healthCall: ['health(), ms of CPU', 0],
+  longestTurn: ['longest turn, ms', 0],
+  held: ['held', 0],
+  joined: ['µs to join', 1],
 };
 
 export const number = (value, digits) =>

@@ -10,6 +10,7 @@ import { decorator, nested, reEntry, telemetry } from './local.mjs';
 import { loopScenarios } from './loops.mjs';
 import { leaseMemory, waiterMemory } from './memory.mjs';
 import { coldScenario, crowdedScenario, parallelScenario, uncontendedScenario } from './sequences.mjs';
+import { many } from './many.mjs';
 import { multis, redlocks } from './several.mjs';
 
 export const scenarios = [
@@ -37,5 +38,6 @@ export const scenarios = [
   list,
   board,
   ...fenced,
+  ...many,
   ...growths,
 ];
