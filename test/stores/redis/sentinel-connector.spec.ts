@@ -44,7 +44,8 @@ class Base {
   constructor(readonly options: RedisOptions) {}
 
   connectToSentinel(sentinel: Sentinel, options?: RedisOptions): EventEmitter {
-    const client = Object.assign(new EventEmitter(), { subscribe: () => Promise.resolve(0) });
+    const connect = () => Promise.resolve();
+    const client = Object.assign(new EventEmitter(), { connect, subscribe: () => Promise.resolve(0) });
     opened.push({ sentinel, options, client });
     return client;
   }

@@ -11,6 +11,7 @@ export class ConnectionState {
   readonly roundTrip = new RoundTrip();
   private error: unknown;
   private connected: boolean | undefined;
+  private isWatchRefused = false;
   private readonly listeners: ((change: ConnectionChange) => void)[] = [];
   private readonly waiting = new Set<() => void>();
 
@@ -64,6 +65,14 @@ export class ConnectionState {
       if (this.connected === undefined) this.set(false);
     };
     idle(setTimer(late, SOON));
+  }
+
+  /** Whether the sentinels tell this client of a failover, as long as it is connected. */
+  watched(refusal: Error | undefined): void {
+    if ((refusal !== undefined) === this.isWatchRefused) return;
+    this.isWatchRefused = !this.isWatchRefused;
+    const node = `the failover messages of ${this.node}`;
+    this.report({ node, connected: refusal === undefined, error: refusal });
   }
 
   report(change: ConnectionChange): void {

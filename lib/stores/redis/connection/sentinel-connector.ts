@@ -1,4 +1,5 @@
 import { SentinelConnector, type Redis, type RedisOptions } from 'ioredis';
+import { isPermanent } from './redis-errors.js';
 import { type Address, majorityAgainst } from './sentinel-votes.js';
 
 type Connector = NonNullable<RedisOptions['Connector']>;
@@ -21,8 +22,18 @@ const CLOSED = /Connection is closed\.$/;
  */
 const AS_FOR_THE_MASTER = ['disconnectTimeout', 'keepAlive'] as const;
 
+/** What the client emits with the refusal of a majority of the sentinels to report failovers, or undefined if one reports them. */
+export const WATCH = 'failoverWatch';
+
+/** The present credentials for sentinels. ioredis would keep those with which a connection was made. */
+const credentialsOf = ({ sentinelUsername, sentinelPassword, sentinelTLS }: RedisOptions): RedisOptions => ({
+  username: sentinelUsername,
+  password: sentinelPassword,
+  tls: sentinelTLS,
+});
+
 /**
- * The connector of ioredis, with three additions.
+ * The connector of ioredis, with four additions.
  *
  * It listens to the errors of its own connections to sentinels. ioredis has no such listener on the connections that watch
  * for a failover, so each dead sentinel writes a stack to stderr with every connection. Of a sentinel that cannot be reached,
@@ -33,8 +44,12 @@ const AS_FOR_THE_MASTER = ['disconnectTimeout', 'keepAlive'] as const;
  * from the sentinels only, would go on granting locks that the new one grants, too.
  *
  * It watches for no failover over a connection that has been given up before it was made. Nothing would end that watch.
+ *
+ * It subscribes again over each connection that watches, with the present credentials, and tells if the sentinels refuse.
+ * ioredis gives a subscription up when it is refused, without a word.
+ * @param origin the client whose credentials for sentinels count
  */
-function listeningConnector(Base: typeof SentinelConnector): Connector {
+function listeningConnector(Base: typeof SentinelConnector, origin?: Redis): Connector {
   class Listening extends Base {
     private reason: Error | undefined;
     /** The server of the present connection. */
@@ -42,6 +57,9 @@ function listeningConnector(Base: typeof SentinelConnector): Connector {
     /** Connections that have begun to watch since the last time that all was compared. */
     private begun = 0;
     private readonly ask: Resolve | undefined;
+    private emit: ((type: string, refusal: Error | undefined) => void) | undefined;
+    /** How sentinels have answered the wish to hear of a failover over the present connections. */
+    private readonly watches = new Map<Sentinel, Error | undefined>();
 
     constructor(options: RedisOptions) {
       super(options);
@@ -52,17 +70,40 @@ function listeningConnector(Base: typeof SentinelConnector): Connector {
       if (![open, resolve, watch].every((method) => typeof method === 'function')) return;
       this.ask = (sentinel) => (resolve as Resolve).call(this, sentinel);
       const { role } = options;
+      const present = () => credentialsOf(origin?.options ?? options);
       const ours = Object.fromEntries(AS_FOR_THE_MASTER.map((name) => [name, options[name]]));
       Reflect.set(this, 'connectToSentinel', (...[sentinel, others]: Parameters<Open>) => {
-        const client = (open as Open).call(this, sentinel, { ...others, ...ours });
-        client.on('error', (error) => (this.reason = error));
+        const client = (open as Open).call(this, sentinel, { ...others, ...ours, ...present() });
+        const connect = client.connect.bind(client);
+        client.connect = (callback) => {
+          Object.assign(client.options, present());
+          return connect(callback);
+        };
+        client.on('error', (error) => {
+          this.reason = error;
+          if (others?.lazyConnect === true && isPermanent(error)) this.watched(sentinel, error);
+        });
+        client.on('close', () => {
+          if (this.watches.get(sentinel) === undefined) this.watches.delete(sentinel);
+        });
         // ioredis subscribes again after a reconnect, and handles no rejection if the connection is closed before the answer.
         const subscribe = client.subscribe.bind(client) as (...channels: unknown[]) => Promise<unknown>;
-        Reflect.set(client, 'subscribe', (...channels: unknown[]) => {
+        let isFirst = true;
+        const watch = (...channels: unknown[]) => {
           const subscribed = subscribe(...channels);
-          subscribed.catch(() => undefined);
+          subscribed.then(
+            () => {
+              this.watched(sentinel);
+            },
+            (error: unknown) => {
+              if (isPermanent(error)) this.watched(sentinel, error as Error);
+            },
+          );
+          if (isFirst) client.on('ready', () => void watch(...channels));
+          isFirst = false;
           return subscribed;
-        });
+        };
+        Reflect.set(client, 'subscribe', watch);
         // Only the connections that watch are made before they are used.
         if (others?.lazyConnect === true && role !== 'slave') client.on('ready', () => void this.compare());
         return client;
@@ -78,9 +119,20 @@ function listeningConnector(Base: typeof SentinelConnector): Connector {
     }
 
     override connect(emit: Emit): ReturnType<SentinelConnector['connect']> {
+      this.emit = emit as typeof this.emit;
+      this.watches.clear();
       return super.connect((type, error) => {
         emit(type, this.explained(error));
       });
+    }
+
+    private watched(sentinel: Sentinel, refusal?: Error): void {
+      const { watches } = this;
+      watches.set(sentinel, refusal);
+      const refusals = [...watches.values()].filter((watch) => watch !== undefined);
+      const isRefused = refusals.length === watches.size && 2 * refusals.length > this.sentinels.length;
+      // The event has no error if one of them tells.
+      if (isRefused || refusal === undefined) this.emit?.(WATCH, refusal);
     }
 
     /** Compares after each connection that begins to watch, and once for several of them. */
@@ -141,5 +193,5 @@ export function sentinelOptions({ sentinels, Connector }: RedisOptions, like?: R
   // A client that is made from one of the application's has the classes of the application's ioredis.
   const present = like && (Reflect.get(like, 'connector') as SentinelConnector | undefined);
   const Base = (present?.constructor ?? SentinelConnector) as typeof SentinelConnector;
-  return { Connector: listeningConnector(Base) };
+  return { Connector: listeningConnector(Base, like) };
 }

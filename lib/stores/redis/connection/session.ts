@@ -9,6 +9,7 @@ import { IdleWatch } from './idle-watch.js';
 import { DroppedWhileIdle, isWithheld, NotConnected } from './redis-errors.js';
 import { ReplicaPauses } from './replica-pauses.js';
 import { SelectedDatabase } from './selected-database.js';
+import { WATCH } from './sentinel-connector.js';
 import { SentinelRound } from './sentinel-round.js';
 import type { Succession } from './succession.js';
 
@@ -77,6 +78,9 @@ export class Session {
       },
       sentinelError: (error: unknown) => {
         this.sentinels.answered(error);
+      },
+      [WATCH]: (refusal: unknown) => {
+        state.watched(refusal as Error | undefined);
       },
     };
     this.stopListening = listen(client, listeners, owned);

@@ -99,14 +99,28 @@ interface Watching {
   readonly failoverDetector?: { readonly sentinels: readonly { readonly client: Redis }[] } | null;
 }
 
-/** ioredis does not report that all its connections that watch are gone, or refused, as after another password. */
+/** The sentinels' messages that ioredis waits for. */
+const FAILOVERS = '+switch-master';
+
+/**
+ * ioredis does not report that all its connections that watch are gone, or refused, as after another password, or may not
+ * subscribe. ioredis gives a subscription up at a refusal, so the question renews it.
+ */
 const failoverIsMissed = (connection: Server): Promise<boolean> =>
   connection
-    .send((client) => {
+    .send(async (client) => {
       const { failoverDetector } = (Reflect.get(client, 'connector') ?? {}) as Watching;
       const watching = failoverDetector?.sentinels ?? [];
-      const isAway = ({ client: { status } }: { client: Redis }) => /^(reconnecting|close|end)$/.test(status);
-      return Promise.resolve(watching.length > 0 && watching.every(isAway));
+      const away = await Promise.all(
+        watching.map(async ({ client: watcher }) => {
+          if (watcher.status !== 'ready') return /^(reconnecting|close|end)$/.test(watcher.status);
+          return await watcher.subscribe(FAILOVERS).then(
+            () => false,
+            () => true,
+          );
+        }),
+      );
+      return away.length > 0 && away.every(Boolean);
     })
     .catch(() => false);
 

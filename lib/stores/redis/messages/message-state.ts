@@ -31,6 +31,11 @@ export class MessageState extends ConnectionState {
     this.tell(true);
   }
 
+  /** The connection for commands tells the same. */
+  override watched(): void {
+    // Nothing to do.
+  }
+
   private tell(connected: boolean, error?: Error): void {
     this.deployment.report({ node: `the messages of ${this.server.node}`, connected, error });
   }

@@ -217,6 +217,86 @@ describe('One dead sentinel among live ones', () => {
   });
 });
 
+describe.each(WAYS)('Sentinel by %s', (way, connect) => {
+  it('whose user may not hear of a failover: health says so, and one line', async () => {
+    for (const port of deployment.ports) {
+      const sentinel = new Redis({ port, protocol: 2 });
+      await sentinel.acl('SETUSER', 'deaf', 'reset', 'on', `>${PASSWORD}`, '+@all');
+      sentinel.disconnect();
+    }
+    const user = { sentinelUsername: 'deaf', sentinelPassword: PASSWORD };
+    const locks = environment.service({ connection: connect({ ...deployment.connection, ...user }) });
+    await (await locks.acquire('key')).release();
+    const { status, nodes } = await locks.health();
+    expect([status, nodes[0]?.error]).toEqual([
+      'degraded',
+      'no connection to a sentinel comes about, so a failover would be missed',
+    ]);
+    // Of a client of the application ioredis does not tell.
+    if (way !== 'options') return;
+    await sleep(300); // all three are refused
+    expect(logs.lines).toEqual([
+      expect.stringMatching(/^No connection to the failover messages of sentinel locks: .*NOPERM/),
+    ]);
+  });
+});
+
+describe('A password of the sentinels that changes', () => {
+  afterEach(() => sentinelsAsk(undefined));
+
+  const endOthers = async () => {
+    for (const port of deployment.ports) {
+      const sentinel = new Redis({ port, password: PASSWORD, protocol: 2 });
+      sentinel.on('error', () => undefined);
+      await sentinel.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+      sentinel.disconnect();
+    }
+  };
+
+  it('is told once by a service that does not know it, and so is that it is let in again', async () => {
+    const locks = environment.service({ connection: deployment.connection });
+    await (await locks.acquire('key')).release();
+    const events: LockEvent[] = [];
+    locks.events$.subscribe((event) => events.push(event));
+    await until(async () => (await locks.health()).status === 'up');
+    await sentinelsAsk(PASSWORD);
+    await endOthers();
+    await until(() => events.length > 0);
+    await until(async () => (await locks.health()).status === 'degraded');
+    await sleep(500); // several rounds
+    expect(logs.lines.filter((line) => line.startsWith('No connection'))).toEqual([
+      expect.stringMatching(/^No connection to the failover messages of sentinel locks: .*NOAUTH/),
+    ]);
+    await sentinelsAsk(undefined);
+    await endOthers();
+    await until(async () => (await locks.health()).status === 'up');
+    await until(() => events.length > 1);
+    expect(events.map(({ type }) => type)).toEqual(['disconnected', 'reconnected']);
+  });
+
+  it('is that of the connection for messages, as soon as the client of the application has it', async () => {
+    const client = clientOf(new Redis({ ...CAREFUL, ...deployment.connection } as object));
+    const locks = environment.service({ connection: client });
+    const holder = environment.service({ connection: (await deployment.master()).url });
+    const lease = await holder.acquire('key');
+    const waiting = locks.acquire('key');
+    await until(async () => (await holder.inspect('key'))?.waiters.processes === 1);
+    await sentinelsAsk(PASSWORD);
+    client.options.sentinelPassword = PASSWORD;
+    await endOthers();
+    const [port = 0] = deployment.ports;
+    const sentinel = new Redis({ port, password: PASSWORD, protocol: 2 });
+    environment.add(() => {
+      sentinel.disconnect();
+    });
+    await until(async () =>
+      String(await sentinel.call('CLIENT', 'LIST', 'TYPE', 'pubsub')).includes('sub=1'),
+    );
+    await lease.release();
+    await (await waiting).release();
+  });
+});
+
 it('A process whose sentinels cannot be reached ends when it has shut down', async () => {
   const url = { sentinels: [{ host: '127.0.0.1', port: DEAD_PORT }], name: 'mymaster' };
   const worker = await Worker.start({ url });
