@@ -307,7 +307,11 @@ describe('The votes of a quorum', () => {
     it('do not count the late grant of a member that is behind until it has learned them', async () => {
       const behind = grant(NOW - MARGIN - 1);
       const after = <T>(ms: number, answer: T) =>
-        new Promise<T>((resolve) => setTimeout(() => { resolve(answer); }, PATIENCE + ms));
+        new Promise<T>((resolve) =>
+          setTimeout(() => {
+            resolve(answer);
+          }, PATIENCE + ms),
+        );
       const again = { 1: after(20, refusal('x:1')), 2: grant(NOW) };
       expect(await tell([grant(NOW), behind, after(10, behind)], again)).toEqual(grant(NOW));
       expect(asked.slice(3)).toEqual([
