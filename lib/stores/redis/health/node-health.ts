@@ -111,16 +111,17 @@ const failoverIsMissed = (connection: Server): Promise<boolean> =>
     .send(async (client) => {
       const { failoverDetector } = (Reflect.get(client, 'connector') ?? {}) as Watching;
       const watching = failoverDetector?.sentinels ?? [];
-      const away = await Promise.all(
-        watching.map(async ({ client: watcher }) => {
-          if (watcher.status !== 'ready') return /^(reconnecting|close|end)$/.test(watcher.status);
-          return await watcher.subscribe(FAILOVERS).then(
-            () => false,
-            () => true,
-          );
+      // One that hears of a failover is enough: another sentinel may stand still, and not answer.
+      const heard = Promise.any(
+        watching.map(async ({ client: { status }, client: watcher }) => {
+          if (/^(reconnecting|close|end)$/.test(status)) throw new Error(status);
+          if (status === 'ready') await watcher.subscribe(FAILOVERS);
         }),
       );
-      return away.length > 0 && away.every(Boolean);
+      return await heard.then(
+        () => false,
+        () => watching.length > 0,
+      );
     })
     .catch(() => false);
 

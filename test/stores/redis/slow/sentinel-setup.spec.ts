@@ -227,6 +227,8 @@ describe.each(WAYS)('Sentinel by %s', (way, connect) => {
     const user = { sentinelUsername: 'deaf', sentinelPassword: PASSWORD };
     const locks = environment.service({ connection: connect({ ...deployment.connection, ...user }) });
     await (await locks.acquire('key')).release();
+    // A connection that is being made may hear of it yet.
+    await until(async () => (await locks.health()).status !== 'up');
     const { status, nodes } = await locks.health();
     expect([status, nodes[0]?.error]).toEqual([
       'degraded',
