@@ -12,7 +12,6 @@ const SHARES = 2;
 export class RenewalLane {
   /** In the order in which the leases end. */
   private waiting: Tenure[] = [];
-  private isSorted = true;
   private underway = 0;
 
   /** @param renew resolves when the store has answered for each lease; never rejects */
@@ -20,20 +19,20 @@ export class RenewalLane {
 
   add(due: readonly Tenure[]): void {
     let latest = this.waiting.at(-1)?.deadline ?? -Infinity;
+    let isSorted = true;
     for (const tenure of due) {
       tenure.renewing = true;
       // Leases of one length come in their order.
-      if (tenure.deadline < latest) this.isSorted = false;
+      isSorted &&= tenure.deadline >= latest;
       latest = tenure.deadline;
       this.waiting.push(tenure);
     }
+    if (!isSorted) this.waiting.sort((a, b) => a.deadline - b.deadline);
     this.flow();
   }
 
   private flow(): void {
     while (this.underway < SHARES && this.waiting.length > 0) {
-      if (!this.isSorted) this.waiting.sort((a, b) => a.deadline - b.deadline);
-      this.isSorted = true;
       // The caller may have released a lease while it waited here.
       const share = this.waiting.splice(0, SHARE).filter((tenure) => tenure.held);
       if (share.length > 0) void this.send(share);

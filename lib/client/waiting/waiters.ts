@@ -14,7 +14,7 @@ export abstract class Waiters {
   private hurried: Set<Waiter> | undefined;
   /** The number of members that only ask. */
   private asking = 0;
-  /** Counts the waiter with those of all queues. */
+  /** Called when a waiter comes and when it goes, for the number of callers in all queues. */
   protected abstract count(waiter: Waiter, change: 1 | -1): void;
 
   protected get waiters(): ReadonlySet<Waiter> {

@@ -5,7 +5,7 @@ import type {
   AcquireReply,
   AcquireRequest,
 } from '../../store/lock-store.js';
-import { type Answers, Ballot, tally, valuesOf, type Verdict } from './ballot.js';
+import { type Answers, Ballot, tally, valueAt, valuesOf, type Verdict } from './ballot.js';
 import { Hold } from './holds.js';
 import { noMajority } from './outcomes.js';
 import type { Quorum } from './quorum.js';
@@ -51,7 +51,8 @@ export class MajorityAcquisition {
     if (first !== undefined) {
       // All processes ask the same member first, so the one that gets its grant mostly has no rival at the others.
       void this.vote(first, request);
-      const [refusal] = valuesOf(await ballot.until(() => 'enough')).filter(isRefusal);
+      await ballot.until(() => 'enough');
+      const [refusal] = this.refusals;
       if (refusal !== undefined) {
         this.takeBack();
         return { ...refusal, retryAfter: Math.min(refusal.retryAfter, FIRST_POLL), undecided: true };
@@ -117,7 +118,7 @@ export class MajorityAcquisition {
     const { needed } = this.quorum;
     const grants = tally(answers, isGrant);
     if (grants >= needed) return 'decided';
-    const refusals = valuesOf(answers).filter(isRefusal);
+    const { refusals } = this;
     const told = grants + refusals.length;
     const missing = answers.filter((answer) => answer === undefined).length;
     if (told + missing < needed) return 'enough';
@@ -137,8 +138,14 @@ export class MajorityAcquisition {
     const { time = Infinity } = quorum.charters;
     const margin = marginOf(Math.min(request.leaseTime, quorum.leaseTime));
     const least = tokens.map((token) => (token > time + margin ? token : token - margin));
-    const isBehind = (vote: Vote) => isGrant(vote) && vote.some((token, n) => token < (least[n] ?? 0));
-    return [...quorum.members.keys()].filter((index) => valuesOf([ballot.answers[index]]).some(isBehind));
+    return [...quorum.members.keys()].filter((index) => {
+      const vote = valueAt(ballot.answers, index);
+      return vote !== undefined && isGrant(vote) && vote.some((token, n) => token < (least[n] ?? 0));
+    });
+  }
+
+  private get refusals(): readonly Refusal[] {
+    return valuesOf(this.ballot.answers).filter(isRefusal);
   }
 
   /** Sends the releases at once, after the requests under way. */
@@ -164,7 +171,7 @@ export class MajorityAcquisition {
   private refused(grants: number): Refusal {
     const { quorum, request, ballot } = this;
     const { needed } = quorum;
-    const refusals = valuesOf(ballot.answers).filter(isRefusal);
+    const { refusals } = this;
     this.takeBack();
     // Every possible grant is being released.
     if (refusals.length === 0 || refusals.length + grants < needed)

@@ -89,7 +89,7 @@ function positionOf(cursor: string | undefined, { members }: Quorum): Position {
     const isOfMembers = named.every((index) => [...members.keys()].includes(index));
     if (named.length > 0 && isOfMembers && new Set(named).size === named.length) return { told, reading };
   } catch {
-    // It is refused, as any other text.
+    // The cursor is no JSON of a position.
   }
   throw new LockConfigError('cursor', 'must be the cursor of a page before', { value: cursor });
 }

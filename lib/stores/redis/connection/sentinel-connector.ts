@@ -22,7 +22,7 @@ const CLOSED = /Connection is closed\.$/;
  */
 const AS_FOR_THE_MASTER = ['disconnectTimeout', 'keepAlive'] as const;
 
-/** What the client emits with the refusal of a majority of the sentinels to report failovers, or undefined if one reports them. */
+/** An event of the client: a majority of the sentinels refuses to report failovers, for this reason; or one reports them. */
 export const WATCH = 'failoverWatch';
 
 /** The present credentials for sentinels. ioredis would keep those with which a connection was made. */
