@@ -217,7 +217,7 @@ export class RedisCluster {
   }
 
   private async configure(setting: string, value: number | string): Promise<void> {
-    await Promise.all(this.running().map((server) => server.client().config('SET', setting, value)));
+    await Promise.all(this.servers.map((server) => server.configure(setting, value)));
   }
 
   private running(): RedisServer[] {

@@ -48,7 +48,7 @@ export class RedisServer implements TestRedis {
   private constructor(
     readonly port: number,
     private readonly directory: string,
-    private readonly args: readonly string[],
+    private readonly args: string[],
     private readonly env: Readonly<Record<string, string>>,
   ) {
     this.url = `redis://127.0.0.1:${String(port)}`;
@@ -57,7 +57,7 @@ export class RedisServer implements TestRedis {
   static async start({ args = [], env = {}, port }: RedisServerOptions = {}): Promise<RedisServer> {
     const directory = await mkdtemp(join(tmpdir(), 'lock-redis-'));
     for (;;) {
-      const server = new RedisServer(port ?? randomPort(), directory, args, env);
+      const server = new RedisServer(port ?? randomPort(), directory, [...args], env);
       try {
         await server.launch();
         return server;
@@ -82,6 +82,12 @@ export class RedisServer implements TestRedis {
       this.assertions = client;
     }
     return this.assertions;
+  }
+
+  /** A restart keeps it; a server that does not run has it when it starts. */
+  async configure(setting: string, value: number | string): Promise<void> {
+    this.args.push(`--${setting}`, String(value));
+    if (this.pid !== undefined) await this.client().config('SET', setting, value);
   }
 
   /** Stops the process where it is: connections stay open, and nothing is answered. */

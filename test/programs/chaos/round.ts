@@ -31,6 +31,8 @@ import { mayStay } from '../../support/keys.js';
 const LEASE = 1_500;
 /** How long the store keeps a grant that its waiter has not confirmed. */
 const CLAIM = 1_000;
+/** ms: a step of it alone may take a minute before it tells. */
+const HEALING = 90_000;
 
 export interface RoundOptions {
   readonly topology: Topology;
@@ -248,14 +250,15 @@ async function strikeAll(
   return { intervals, strikes };
 }
 
-/** Healing must succeed, whatever else is broken at the moment. */
+/** Healing must succeed, whatever else is broken at the moment; what can never heal ends the run, and says why. */
 async function persist(heal: () => unknown): Promise<void> {
-  for (let attempts = 0; ; attempts++) {
+  const end = now() + HEALING;
+  for (;;) {
     try {
       await heal();
       return;
     } catch (error) {
-      if (attempts === 50) throw error;
+      if (now() > end) throw error;
       await sleep(100);
     }
   }
