@@ -3,7 +3,6 @@ import type { Tenure } from '../client/holding/tenure.js';
 import { asError, type Busy } from '../client/waiting/waiting.js';
 import { type AcquireCall, termsOf } from './call.js';
 import { endedMeanwhile } from './multi/lease-group.js';
-import type { PlainLock } from './plain-lock.js';
 import type { OwnLease } from './own-lease.js';
 import { isPlain, type Refusal, type Round } from './multi/rounds.js';
 import type { StoreLock } from './store-lock.js';
@@ -20,7 +19,7 @@ const SILENCE = 250;
 export class Attempt {
   readonly leases: OwnLease[] = [];
   /** Holds of plain locks. Their leases begin when all members are held, so that no code learns of them before. */
-  private readonly taken = new Map<PlainLock, Tenure>();
+  private readonly taken = new Map<StoreLock, Tenure>();
   private readonly began = now();
   private grantedAt: number | undefined;
 
@@ -107,13 +106,13 @@ export class Attempt {
    * refused the last round, or a lock with waiters in this process. The former comes first, because its hold may be
    * long: a wait for another lock would be useless, and would keep that lock from other owners.
    */
-  private knownBusy(locks: readonly PlainLock[]): PlainLock | undefined {
+  private knownBusy(locks: readonly StoreLock[]): StoreLock | undefined {
     if (this.lockTime === 0) return undefined;
     const refused = locks.find(({ name }) => name === this.round.first);
     return refused ?? locks.find(({ name, client }) => client.callers.isAwaited(name));
   }
 
-  private async takeAtOnce(locks: readonly PlainLock[]): Promise<Busy | undefined> {
+  private async takeAtOnce(locks: readonly StoreLock[]): Promise<Busy | undefined> {
     const [first] = locks;
     if (first === undefined) return undefined;
     const names = locks.map(({ name }) => name);

@@ -1,13 +1,18 @@
 import { leaseWithin, now } from '../client/holding/deadline.js';
 import { forceRelease } from '../client/holding/forced-release.js';
-import type { LockTerms } from '../client/waiting/request.js';
 import type { LockClient, QueueTerms, StoredHold } from '../client/lock-client.js';
 import type { Scope } from '../client/scope/scope.js';
 import { releasedError, type Tenure } from '../client/holding/tenure.js';
 import { assertName, reasonOf } from '../client/validation.js';
 import type { Busy } from '../client/waiting/waiting.js';
-import { LockAbortedError, LockClosedError, type LockUnavailableError } from '../api/errors.js';
+import {
+  LockAbortedError,
+  LockClosedError,
+  LockConfigError,
+  type LockUnavailableError,
+} from '../api/errors.js';
 import type { ReasonOptions } from '../api/options.js';
+import { inQuotes } from '../runtime/text.js';
 import { type AcquireCall, remaining } from './call.js';
 import { answerWithin, untilGivenBack } from '../client/waiting/answer-within.js';
 import { type HeldLease, LeaseShare } from './held-lease.js';
@@ -15,20 +20,41 @@ import { Hold } from './hold.js';
 import type { OwnLease } from './own-lease.js';
 import { ScopedLock } from './scoped-lock.js';
 
-/** A lock of one name in the store. Each kind adds its way to get the lock. */
-export abstract class StoreLock extends ScopedLock {
-  private madeIdentity: string | undefined;
+/** The rule for a store of the application that gives no reason of its own. */
+const NO_QUEUES = 'has no fair lock, read-write lock or semaphore: its store has no queues';
 
+/**
+ * A lock of one name in the store. The plain lock is wire-compatible with Redisson's RLock. The other kinds have a queue
+ * in the store: first come, first served, across all processes.
+ */
+export class StoreLock extends ScopedLock {
+  private madeIdentity: string | undefined;
+  /** Of one side of a read-write lock, the other one. */
+  otherSide: StoreLock | undefined;
+
+  /** @param queue the kind of its queue; undefined for the plain lock */
   constructor(
     readonly name: string,
     client: LockClient,
+    readonly queue?: QueueTerms,
   ) {
     super(client);
     assertName(name);
+    const { queues, noQueues } = client.store;
+    if (queue === undefined || queues !== undefined) return;
+    throw new LockConfigError(client.options.location, noQueues ?? NO_QUEUES, { key: name });
   }
 
-  /** The terms for a hand-over of its lease to another process; undefined for a plain lock. */
-  abstract readonly travelsAs: LockTerms['queue'];
+  get kind(): 'lock' | 'fair' | 'read' | 'write' | 'semaphore' {
+    const { queue } = this;
+    if (queue?.kind === 'read-write') return queue.mode === 'shared' ? 'read' : 'write';
+    return queue?.kind ?? 'lock';
+  }
+
+  /** The size of a semaphore; 1 for the other kinds. */
+  get permits(): number {
+    return this.queue?.kind === 'semaphore' ? this.queue.capacity : 1;
+  }
 
   get members(): readonly StoreLock[] {
     return [this];
@@ -63,21 +89,38 @@ export abstract class StoreLock extends ScopedLock {
 
   async forceRelease(options?: ReasonOptions): Promise<boolean> {
     const reason = reasonOf(options, 'forceRelease');
-    return await forceRelease(this.client, this.name, this.forcedMode, reason);
-  }
-
-  /** The side that a forced release affects; undefined for all. */
-  protected get forcedMode(): QueueTerms['mode'] | undefined {
-    return undefined;
+    return await forceRelease(this.client, this.name, this.otherSide && this.queue?.mode, reason);
   }
 
   /** The holds of this lock in the store. Each side of a read-write lock sees its own holds. */
-  protected async holds(): Promise<StoredHold[]> {
-    return [...((await this.client.store.inspect(this.name))?.holders ?? [])];
+  private async holds(): Promise<StoredHold[]> {
+    const { queue } = this;
+    const holders = (await this.client.store.inspect(this.name))?.holders ?? [];
+    return holders.filter(({ mode }) => queue === undefined || mode === queue.mode);
   }
 
   /** Gets the lock for a new owner. */
-  protected abstract acquireTenure(call: AcquireCall): Promise<Tenure | Busy>;
+  private acquireTenure(call: AcquireCall): Promise<Tenure | Busy> {
+    const { name, client, queue } = this;
+    if (queue === undefined) return client.acquire(name, call);
+    return client.acquireQueued({ name, queue, ownWriteHold: this.ownWriteHold(call) }, call);
+  }
+
+  /**
+   * The owner of the scope's own write hold. A scope that writes may also read, and continue to read after the write.
+   * @throws LockConfigError for a reader that wants to write: it would wait for itself, and two of them for each other
+   */
+  private ownWriteHold(call: AcquireCall): string | undefined {
+    const hold = this.otherSide?.findHold(call);
+    if (hold?.held !== true) return undefined;
+    if (this.kind === 'read') return hold.owner;
+    throw new LockConfigError(
+      'write',
+      `"${inQuotes(this.name)}" is held for reading here, and a reader cannot become the writer: two that tried would wait for ` +
+        'each other. Take the write lock first, then the read lock, or release the read lock before',
+      { key: this.name },
+    );
+  }
 
   acquireLease(call: AcquireCall): Promise<OwnLease | Busy> {
     const admitted = this.admit(call);
@@ -182,8 +225,9 @@ export abstract class StoreLock extends ScopedLock {
     return share.shown;
   }
 
-  /** The hold of the call's scope that the call shares. */
+  /** The hold of the call's scope that the call shares. Permits of a semaphore are never shared. */
   findHold({ inside, apart }: Pick<AcquireCall, 'inside' | 'apart'>): Hold | undefined {
+    if (this.queue?.kind === 'semaphore') return undefined;
     return inside?.find(this.identity, apart) as Hold | undefined;
   }
 
@@ -197,11 +241,8 @@ export abstract class StoreLock extends ScopedLock {
 
   /** Made on first use and then kept: an acquisition in a scope reads it several times, and other acquisitions never. */
   get identity(): string {
-    return (this.madeIdentity ??= this.makeIdentity());
-  }
-
-  protected makeIdentity(): string {
-    return this.location;
+    const { location, queue } = this;
+    return (this.madeIdentity ??= queue ? `${location} ${queue.kind} ${queue.mode}` : location);
   }
 
   /** @throws LockAbortedError if the signal has aborted before any command */

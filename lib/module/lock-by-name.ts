@@ -3,10 +3,8 @@ import type { Lock } from '../api/lock.js';
 import type { AcquireOptions } from '../api/options.js';
 import type { LockClient } from '../client/lock-client.js';
 import { assertKnownOptions, assertOwnOptions, KINDS, NAMED_OPTIONS } from '../client/validation.js';
+import { lockOfKind } from '../locks/kinds.js';
 import { MultiLock } from '../locks/multi/multi-lock.js';
-import { PlainLock } from '../locks/plain-lock.js';
-import { FAIR, QueueLock } from '../locks/queue-lock.js';
-import { ReadWriteLock } from '../locks/read-write-lock.js';
 
 /** A lock's name. An array is a multi-lock: all or none. */
 export type LockName = string | readonly string[];
@@ -37,10 +35,4 @@ export function lockOf(client: LockClient, name: LockName, kind: Kind = 'lock'):
   if (name.length === 0) throw new LockConfigError('name', 'an array of names must not be empty');
   const locks = (name as readonly string[]).map((member) => lockOfKind(client, member, kind));
   return new MultiLock(locks, client);
-}
-
-function lockOfKind(client: LockClient, name: string, kind: Kind): Lock {
-  if (kind === 'lock') return new PlainLock(name, client);
-  if (kind === 'fair') return new QueueLock(name, client, FAIR);
-  return new ReadWriteLock(name, client)[kind];
 }

@@ -20,14 +20,12 @@ import type { LockState } from '../api/lock-state.js';
 import type { Election, ElectionOptions } from '../api/election.js';
 import { Elections } from '../locks/election/elections.js';
 import { leasesOf } from '../locks/hold.js';
+import { lockOfKind, readWriteLock } from '../locks/kinds.js';
 import { inspect } from '../locks/listing/inspection.js';
 import type { Lease, Lock } from '../api/lock.js';
 import { LockList } from '../locks/listing/lock-list.js';
 import type { ListOptions, LockPage } from '../api/lock-summary.js';
 import { MultiLock } from '../locks/multi/multi-lock.js';
-import { PlainLock } from '../locks/plain-lock.js';
-import { ReadWriteLock } from '../locks/read-write-lock.js';
-import { Semaphore } from '../locks/semaphore.js';
 import { once, type OnceOptions, type OnceResult } from '../locks/once/once.js';
 import { resume } from '../locks/ticket/resume.js';
 import { healthOf } from './health-report.js';
@@ -99,7 +97,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
    * @throws LockKeyError when the name is empty, longer than 1,024 bytes, no string or contains `~ndl:`
    */
   getLock(name: string): Lock {
-    return new PlainLock(name, this.client);
+    return lockOfKind(this.client, name, 'lock');
   }
 
   /**
@@ -116,7 +114,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
    * well and goes on reading when it stops writing. A reader cannot become the writer: LockConfigError.
    */
   getReadWriteLock(name: string): { readonly read: Lock; readonly write: Lock } {
-    return new ReadWriteLock(name, this.client);
+    return readWriteLock(this.client, name);
   }
 
   /**
@@ -125,7 +123,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
    * @throws LockConfigError when `permits` is no whole number from 1 on
    */
   getSemaphore(name: string, permits: number): Lock {
-    return new Semaphore(name, this.client, permits);
+    return lockOfKind(this.client, name, 'semaphore', permits);
   }
 
   /**

@@ -37,8 +37,8 @@ export async function makeLockBusy(lock: Lock): Promise<Lease> {
 function whatBlocks(lock: Lock): Lock[] {
   const { members = [lock] } = lock as { readonly members?: readonly Lock[] };
   const blocking = members.map((member) => {
-    const { write = member } = member as { readonly write?: Lock };
-    return write;
+    const { kind, otherSide = member } = member as { readonly kind?: string; readonly otherSide?: Lock };
+    return kind === 'read' ? otherSide : member;
   });
   return [...new Set(blocking)].flatMap((member) => {
     const { permits = 1 } = member as { readonly permits?: number };

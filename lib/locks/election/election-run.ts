@@ -13,7 +13,7 @@ import type { Election, Term } from '../../api/election.js';
 import { markElection } from './election-mark.js';
 import { HeldTerm } from './held-term.js';
 import type { LeaderNews } from './leader-news.js';
-import { PlainLock } from '../plain-lock.js';
+import { StoreLock } from '../store-lock.js';
 
 /** Pause between two checks whether the store answers a campaign, ms. */
 const LOOK = 1_000;
@@ -25,7 +25,7 @@ const GROUP = 'election';
 
 /** One run of an election: this process campaigns for, leads by and resigns the plain lock of the election's name. */
 export class ElectionRun {
-  private readonly lock: PlainLock;
+  private readonly lock: StoreLock;
   /** Undefined if this process does not lead. */
   term: HeldTerm | undefined;
   /** Aborts at the end of the run, by the caller's signal or a shutdown. */
@@ -39,7 +39,7 @@ export class ElectionRun {
     readonly leaseTime: number | undefined,
     private readonly callback: (term: Term) => unknown,
   ) {
-    this.lock = new PlainLock(name, client);
+    this.lock = new StoreLock(name, client);
   }
 
   get state(): Election['state'] {

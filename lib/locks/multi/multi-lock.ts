@@ -16,7 +16,6 @@ import type { Lock } from '../../api/lock.js';
 import { isPlain, type Round, Rounds, stepsOf } from './rounds.js';
 import type { OwnLease } from '../own-lease.js';
 import { isScopedLock, ScopedLock } from '../scoped-lock.js';
-import type { Semaphore } from '../semaphore.js';
 import type { StoreLock } from '../store-lock.js';
 
 /** Several locks as one, all or none. For its way of waiting see {@link Rounds}. */
@@ -109,12 +108,9 @@ export class MultiLock extends ScopedLock {
   }
 }
 
-// By kind, because the lock may be of another copy of this package.
-const isSemaphore = (lock: StoreLock | undefined): lock is Semaphore => lock?.kind === 'semaphore';
-
 /** @throws LockConfigError for a semaphore that is given twice: its size and the number of permits are ambiguous */
-function assertOnePermit(given: StoreLock | undefined, again: StoreLock): void {
-  if (!isSemaphore(given) || !isSemaphore(again)) return;
+function assertOnePermit(given: StoreLock, again: StoreLock): void {
+  if (given.kind !== 'semaphore') return;
   const { name } = again;
   const sizes = `${String(given.permits)} and with ${String(again.permits)}`;
   const rule =

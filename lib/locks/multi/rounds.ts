@@ -1,6 +1,5 @@
 import { random } from '../../runtime/runtime.js';
 import type { Busy } from '../../client/waiting/waiting.js';
-import { PlainLock } from '../plain-lock.js';
 import type { StoreLock } from '../store-lock.js';
 
 /** Rounds without holding that may be refused before the first round in order. */
@@ -31,7 +30,7 @@ export interface Refusal {
   readonly waited: number;
 }
 
-export const isPlain = (lock: StoreLock): lock is PlainLock => lock instanceof PlainLock;
+export const isPlain = ({ kind }: StoreLock): boolean => kind === 'lock';
 
 /** Equal for locks that one command can take. */
 const groupKeyOf = (lock: StoreLock): string =>

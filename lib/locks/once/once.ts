@@ -10,7 +10,7 @@ import { isLockLostError, isLockUnavailableError } from '../../api/error-guards.
 import type { Lease } from '../../api/lock.js';
 import type { Hold } from '../hold.js';
 import { ONCE } from '../order.js';
-import { PlainLock } from '../plain-lock.js';
+import { StoreLock } from '../store-lock.js';
 import type { OwnLease } from '../own-lease.js';
 
 /** Options of work that runs once per period over all processes. */
@@ -55,7 +55,7 @@ export async function once<T>(
   if (typeof callback !== 'function') {
     throw new LockConfigError('once', 'needs a callback', { value: callback, key: name });
   }
-  const lock = new PlainLock(name, client);
+  const lock = new StoreLock(name, client);
   const { periods } = client.store;
   if (periods === undefined) throw cannotRemember(client, name);
   const longest = Math.min(waitTime, client.options.waitTime);

@@ -4,11 +4,7 @@ import { LockLostError } from '../../api/errors.js';
 import { isLockKindMismatchError } from '../../api/error-guards.js';
 import { callOf } from '../call.js';
 import type { Lease } from '../../api/lock.js';
-import { PlainLock } from '../plain-lock.js';
-import { FAIR, QueueLock } from '../queue-lock.js';
-import { KIND } from '../read-write-lock.js';
-import { Semaphore } from '../semaphore.js';
-import type { StoreLock } from '../store-lock.js';
+import { lockOfKind } from '../kinds.js';
 import { readTicket, type Ticket } from './ticket.js';
 import { transfersOf } from './hand-over.js';
 
@@ -17,7 +13,7 @@ export async function resume(client: LockClient, text: unknown): Promise<Lease> 
   const ticket = readTicket(text, client.options.keyPrefix);
   const { name, owner, leaseTime, token, keepUntil, label } = ticket;
   const transfers = transfersOf(client, name);
-  const lock = lockOf(ticket, client);
+  const lock = lockOfKind(client, name, ticket.kind, ticket.permits);
   const inside = currentScope();
   const site = client.capturedCalls.take(label, resume, 4);
   const call = callOf(client, { waitTime: 0, label, inside, into: owningScope(), site });
@@ -25,7 +21,7 @@ export async function resume(client: LockClient, text: unknown): Promise<Lease> 
   const keepFor = Math.max(0, keepUntil - ticket.date);
   const request = { name, owner, leaseTime, leastToken: token + 1, inside, keepFor };
   const resumed = await transfers
-    .run(() => transfers.resume(lock.travelsAs, request))
+    .run(() => transfers.resume(lock.queue, request))
     .catch((error: unknown) => {
       // The name is now in use as another kind of lock.
       if (isLockKindMismatchError(error)) throw refused(ticket, 'taken', error);
@@ -54,19 +50,4 @@ function refused(
 ): LockLostError {
   const cause = new Error(REFUSALS[reason], { cause: error });
   return new LockLostError(name, { reason, owner, cause });
-}
-
-function lockOf({ name, kind, permits }: Ticket, client: LockClient): StoreLock {
-  switch (kind) {
-    case 'lock':
-      return new PlainLock(name, client);
-    case 'fair':
-      return new QueueLock(name, client, FAIR);
-    case 'read':
-      return new QueueLock(name, client, { ...KIND, mode: 'shared' });
-    case 'write':
-      return new QueueLock(name, client, { ...KIND, mode: 'exclusive' });
-    case 'semaphore':
-      return new Semaphore(name, client, permits);
-  }
 }
