@@ -1,13 +1,13 @@
 import type { BeforeApplicationShutdown, OnApplicationShutdown } from '@nestjs/common';
 import type { Observable } from 'rxjs';
-import { closeTogether, waitsFor } from '../client/holding/closing.js';
+import { waitsFor } from '../client/holding/closing.js';
 import { timerAt } from '../client/holding/deadline.js';
 import type { LockClient } from '../client/lock-client.js';
 import { currentScope, runInScope, Scope } from '../client/scope/scope.js';
 import { assertName, reasonOf } from '../client/validation.js';
 import type { LockEvent } from '../api/events.js';
 import type { LockHealth } from '../api/health.js';
-import { closeInHook } from './close-in-hook.js';
+import { beginClosing, closeInHook } from './close-in-hook.js';
 import { createClient } from './create-client.js';
 import type {
   AcquireOptions,
@@ -280,9 +280,7 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
    */
   async close(): Promise<void> {
     this.state.draining = false;
-    void this.state.endTerms();
-    this.state.closing ??= closeTogether([this.client], timerAt).closed;
-    this.state.closing.catch(() => undefined);
+    if (this.state.closing === undefined) beginClosing([this.state], timerAt);
     if (!waitsFor(this.client, currentScope())) await this.state.closing;
   }
 

@@ -86,3 +86,25 @@ describe('the abort listeners of a lease run in no scope', () => {
     expect(heard).toEqual(nowhere('abort'));
   });
 });
+
+it.each(['close', 'onApplicationShutdown'] as const)(
+  'a listener may call close() during %s()',
+  async (way) => {
+    let delay = 0;
+    class Late extends MemoryLockStore {
+      override async release(request: Parameters<MemoryLockStore['release']>[0]) {
+        await pass((delay += 5));
+        return await super.release(request);
+      }
+    }
+    const service = new LockService({ store: new Late() });
+    const closes: Promise<void>[] = [];
+    for (const name of ['a', 'b', 'c']) {
+      const lease = await service.acquire(name);
+      lease.signal.addEventListener('abort', () => closes.push(service.close()));
+    }
+    const ended = service[way]().then(() => Promise.all(closes));
+    expect(await Promise.race([ended.then(() => 'closed'), pass(60_000, 'open')])).toBe('closed');
+    expect(closes).toHaveLength(3);
+  },
+);
