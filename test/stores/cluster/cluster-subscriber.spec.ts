@@ -26,8 +26,12 @@ class Slots {
     this.owners.set(slotOf(channel), node);
   }
 
-  async nodes(): Promise<ServerConnection[]> {
+  async ready(): Promise<void> {
     if (this.error !== undefined) throw await Promise.resolve(this.error);
+  }
+
+  async nodes(): Promise<ServerConnection[]> {
+    await this.ready();
     return this.masters.map((node) => this.connections.get(node)!);
   }
 

@@ -199,7 +199,8 @@ const credentialsOf = (options: RedisOptions): RedisOptions =>
   Object.fromEntries(CREDENTIALS.flatMap((name) => (name in options ? [[name, options[name]]] : [])));
 
 /**
- * A client of ours to the server of another one. It takes the present credentials of that one each time that it connects.
+ * A client of ours to the server of another one. It takes the present credentials of that one each time that it connects,
+ * for the first time with its first command.
  * @param ofAll the options of all nodes, if that one is a node of a cluster
  */
 function derivedClient(origin: Redis, ours: RedisOptions, ofAll: RedisOptions = {}): Redis {
@@ -216,8 +217,6 @@ function derivedClient(origin: Redis, ours: RedisOptions, ofAll: RedisOptions = 
     return connect(callback);
   };
   watchSilence(client);
-  // The client reports the outcome as an event.
-  client.connect().catch(() => undefined);
   return client;
 }
 

@@ -151,9 +151,19 @@ export class ClusterConnection implements Deployment {
     return this.servers.isMaster(node);
   }
 
+  /** Waits until the slots are known, but not longer than for a reply. */
+  async ready(): Promise<void> {
+    const { client, state } = this;
+    if (client.status === 'ready') return;
+    if (client.status === 'wait') client.connect().catch(() => undefined);
+    if (isAlive(client.status) && state.refusal === undefined) await state.news(this.commandTimeout);
+    if ((client.status as string) !== 'ready')
+      throw state.refusal ?? new NotConnected(client.status, state.lastError);
+  }
+
   async nodes(): Promise<readonly ServerConnection[]> {
     await this.ready();
-    return this.servers.masters();
+    return await this.servers.masters();
   }
 
   async refresh(): Promise<void> {
@@ -193,15 +203,6 @@ export class ClusterConnection implements Deployment {
     await this.ready();
     if (this.sharding !== undefined) return;
     this.sharding = await isSharded(await this.nodes(), this.state.lastError);
-  }
-
-  private async ready(): Promise<void> {
-    const { client, state } = this;
-    if (client.status === 'ready') return;
-    if (client.status === 'wait') client.connect().catch(() => undefined);
-    if (isAlive(client.status) && state.refusal === undefined) await state.news(this.commandTimeout);
-    if ((client.status as string) !== 'ready')
-      throw state.refusal ?? new NotConnected(client.status, state.lastError);
   }
 
   /** For a client of the application, which asks the same before it becomes ready, and does not report a refusal. */

@@ -37,6 +37,11 @@ export class ConnectionState {
     return replyCode(error) === undefined ? (error as Error) : new NotAdmitted(error as Error);
   }
 
+  /** Another client makes its first attempt: what has refused the former one may let it in. */
+  attempted(): void {
+    this.error = undefined;
+  }
+
   failed(error: unknown): void {
     this.error = bare(error);
     if (this.refusal === undefined) return;

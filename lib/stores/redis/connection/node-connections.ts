@@ -1,6 +1,7 @@
 import type { Cluster, Redis } from 'ioredis';
 import { monotonicTime, sleep } from '../../../runtime/runtime.js';
 import type { ConnectionChange } from '../../../store/store-health.js';
+import { within } from './bounded.js';
 import { isOpen } from './connection-stage.js';
 import { ConnectionState } from './connection-state.js';
 import { ServerConnection } from './connection.js';
@@ -37,9 +38,12 @@ export class NodeConnections {
     return this.client.slots.some(([master]) => master === node);
   }
 
-  masters(): readonly ServerConnection[] {
-    const names = new Set(this.client.slots.flatMap(([master]) => master ?? []));
-    return [...names].flatMap((key) => this.to(key) ?? this.connections.get(key) ?? []);
+  /** The client makes another connection, in place of one that has ended, only when it looks at the slots. */
+  async masters(): Promise<readonly ServerConnection[]> {
+    const present = this.names.map((key) => this.to(key));
+    if (present.every((connection) => connection !== undefined)) return present;
+    await within(this.commandTimeout, () => this.lookUp()).catch(() => undefined);
+    return this.names.flatMap((key) => this.to(key) ?? this.connections.get(key) ?? []);
   }
 
   /** Of several connections to one node, the one that the client uses now. */
@@ -132,6 +136,11 @@ export class NodeConnections {
         }
       },
     };
+  }
+
+  /** Of the masters, as far as the client knows. */
+  private get names(): string[] {
+    return [...new Set(this.client.slots.flatMap(([master]) => master ?? []))];
   }
 
   private stateOf(key: string): ConnectionState {

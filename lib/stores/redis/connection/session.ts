@@ -158,7 +158,10 @@ export class Session {
   async ready(time = this.commandTimeout): Promise<void> {
     const { client, state } = this;
     const until = monotonicTime() + time;
-    if (client.status === 'wait') client.connect().catch(() => undefined);
+    if (client.status === 'wait') {
+      state.attempted();
+      client.connect().catch(() => undefined);
+    }
     if (!isOpen(client) && this.mayFollow) await state.news(time);
     if (!isOpen(client)) throw this.outage();
     if (!this.database.certain) await within(Math.max(1, until - monotonicTime()), () => this.select());

@@ -93,7 +93,7 @@ export class ClusterSubscriber implements Subscriptions {
   }
 
   private async postOf(channel: string, sharded: boolean): Promise<Post> {
-    await this.cluster.nodes();
+    await this.cluster.ready();
     const owner = this.cluster.ownerOf(slotOf(channel));
     if (owner === undefined) {
       this.cluster.look();

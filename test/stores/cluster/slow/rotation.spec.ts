@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Cluster } from 'ioredis';
 import { Cluster as OlderCluster } from 'ioredis-5';
+import type { LockEvent } from '../../../../lib/index.js';
 import { until } from '../../../scenarios/until.js';
 import { RedisCluster } from '../../../support/redis-cluster.js';
 import { TestEnvironment } from '../../../support/test-environment.js';
@@ -16,6 +17,80 @@ afterAll(() => cluster.stop());
 
 const onAll = (...command: [string, ...string[]]) =>
   Promise.all(cluster.servers.map((server) => server.client().call(...command)));
+
+describe("A password that one node refuses for a while to a service's own connections", () => {
+  /** A service with a user of its own. */
+  async function serviceOf(username: string) {
+    await onAll('ACL', 'SETUSER', username, 'reset', 'on', '>word', '~*', '&*', '+@all');
+    const options = { redisOptions: { username, password: 'word' } };
+    const connection = { cluster: cluster.addresses, options };
+    return environment.service({ connection, leaseTime: 300_000 });
+  }
+
+  /** A service that has used its connection to the node of `order:1`. */
+  async function stage() {
+    const locks = await serviceOf('app');
+    const told: LockEvent['type'][] = [];
+    locks.events$.subscribe(({ type }) => told.push(type));
+    await (await locks.acquire('order:1')).release();
+    const node = await cluster.masterOf(await cluster.slotOf('lock:order:1'));
+    const strangers = async () => String(await onAll('CLIENT', 'LIST')).match(/ user=default /g)?.length;
+    const atFirst = await strangers();
+    return {
+      locks,
+      told,
+      kill: () => node.client().client('KILL', 'USER', 'app'),
+      refuse: (by = [node]) =>
+        Promise.all(by.map((each) => each.client().acl('SETUSER', 'app', 'resetpass'))),
+      /** When each attempt to connect is over. */
+      admit: async () => {
+        await until(async () => (await strangers()) === atFirst);
+        await onAll('ACL', 'SETUSER', 'app', '>word');
+      },
+    };
+  }
+  type Stage = Awaited<ReturnType<typeof stage>>;
+  const status = async ({ locks }: Stage) => (await locks.health()).status;
+  const isHeld = async ({ locks }: Stage) => (await locks.tryAcquire('order:1'))?.held;
+
+  it.each<[string, (staged: Stage) => Promise<unknown>, unknown]>([
+    ['call', isHeld, true],
+    ['health report', status, 'up'],
+  ])('is tried again by the first %s after it', async (_, first, answer) => {
+    const staged = await stage();
+    await staged.refuse();
+    await staged.kill();
+    await until(() =>
+      isHeld(staged).then(
+        () => false,
+        (error: unknown) => (error as { permanent?: boolean }).permanent === true,
+      ),
+    );
+    await staged.admit();
+    expect(await first(staged)).toBe(answer);
+  });
+
+  it('is tried again by the first health report, also for messages', async () => {
+    const staged = await stage();
+    await (await serviceOf('holder')).acquire('order:1');
+    // The messages for a process come from any of them.
+    await staged.refuse(cluster.servers);
+    const leaving = new AbortController();
+    const waiting = staged.locks.acquire('order:1', { signal: leaving.signal });
+    await until(() => staged.told.includes('disconnected'));
+    leaving.abort();
+    await expect(waiting).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
+    await staged.admit();
+    expect(await status(staged)).toBe('up');
+  });
+
+  it('and a connection that was ended alone leave the next report as it is', async () => {
+    const staged = await stage();
+    await staged.kill();
+    await until(() => staged.told.includes('disconnected'));
+    expect(await status(staged)).toBe('up');
+  });
+});
 
 describe.each<[string, (redisOptions: { username: string; password: string }) => Cluster]>([
   ['6', (redisOptions) => new Cluster(cluster.addresses, { redisOptions })],
