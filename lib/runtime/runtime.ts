@@ -48,6 +48,12 @@ export const idle = (timer: Timer): Timer => {
   return timer;
 };
 
+/** Undoes `idle`. */
+export const awake = (timer: Timer): Timer => {
+  (timer as Partial<Timer>).ref?.();
+  return timer;
+};
+
 /** Fake timers do not delay it. */
 export const sleep = (time: number): Promise<void> => sleepReally(time);
 

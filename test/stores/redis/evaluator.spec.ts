@@ -108,6 +108,53 @@ describe('The time of a call', () => {
     expect(client.sent).toHaveLength(1);
   });
 
+  it('does not begin anew for a script that the server does not know', async () => {
+    const { answers, answer } = byHand();
+    const { client, ask } = open(answer);
+    const asked = Promise.allSettled([ask('a')]);
+    await jest.advanceTimersByTimeAsync(600);
+    answers[0]?.(NO_SCRIPT);
+    await jest.advanceTimersByTimeAsync(399);
+    expect(client.sent).toHaveLength(2);
+    answers[1]?.(WITHHELD);
+    expect(await asked).toMatchObject([{ reason: { message: expect.stringContaining('NOPERM') } }]);
+  });
+
+  it('ends for each command at its own moment, and a late answer to one is no answer to another', async () => {
+    const { answers, answer } = byHand();
+    const { ask } = open(answer);
+    const endings: string[] = [];
+    const watch = (key: string, call: Promise<unknown>) =>
+      void call.then(
+        () => endings.push(`${key} answered`),
+        () => endings.push(`${key} late`),
+      );
+    for (const key of ['a', 'b', 'c']) {
+      watch(key, ask(key, { isAlone: true }));
+      await jest.advanceTimersByTimeAsync(300);
+    }
+    watch('d', ask('d', { isAlone: true, until: performance.now() + 50 }));
+    await jest.advanceTimersByTimeAsync(60);
+    expect(endings).toEqual(['d late']);
+    await jest.advanceTimersByTimeAsync(60);
+    answers[0]?.(1);
+    answers[1]?.(1);
+    await jest.advanceTimersByTimeAsync(600);
+    expect(endings).toEqual(['d late', 'a late', 'b answered', 'c late']);
+  });
+
+  it('counts anew for a command after an idle time', async () => {
+    const { ask } = open((command) => (command[3] === 'a' ? 1 : new Promise(() => undefined)));
+    await ask('a');
+    await jest.advanceTimersByTimeAsync(700);
+    const asked = Promise.allSettled([ask('b')]);
+    await jest.advanceTimersByTimeAsync(999);
+    const isOver = await Promise.race([asked.then(() => true), turn().then(() => false)]);
+    expect(isOver).toBe(false);
+    await jest.advanceTimersByTimeAsync(10);
+    expect(await asked).toMatchObject([timedOut(1_000)]);
+  });
+
   it('does not begin anew where those that travelled together are sent one by one', async () => {
     for (const refusal of [WITHHELD, [WITHHELD, WITHHELD]]) {
       const { answers, answer } = byHand();

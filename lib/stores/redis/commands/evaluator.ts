@@ -1,10 +1,11 @@
-import { bounded } from '../connection/bounded.js';
+import { asError, sentBy } from '../connection/bounded.js';
 import type { Session } from '../connection/session.js';
 import { withCommand } from '../connection/command-refused.js';
 import type { Argument } from './command.js';
 import { directCommand } from './direct-command.js';
 import { type Call, Lane, MOST_KEYS } from './lane.js';
 import {
+  CommandTimeout,
   isOfReplica,
   isWithheld,
   lacksEvalsha,
@@ -14,6 +15,7 @@ import {
 } from '../connection/redis-errors.js';
 import { isReply } from '../connection/reply-texts.js';
 import * as scripts from './script.js';
+import { Underway } from './underway.js';
 import { monotonicTime } from '../../../runtime/runtime.js';
 
 /** The connections over which the commands go. */
@@ -40,11 +42,17 @@ const READING: ReadonlySet<scripts.Script> = new Set([
   scripts.subscribers,
 ]);
 
-/** The calls of one command. They become fewer if some are taken back before the command is sent again. */
+/** One command. */
 interface Command {
+  /** They become fewer if some are taken back before the command is sent again. */
   calls: readonly Call[];
   /** The generation of the connection over which the command was sent. */
   readonly generation: number;
+  /** ms for the answer, and their end on the monotonic clock. */
+  readonly time: number;
+  readonly end: number;
+  /** It has its answer, or its time has ended. */
+  isOver: boolean;
 }
 
 /**
@@ -58,8 +66,10 @@ export class Evaluator {
   private knowsLane = false;
   /** The user may not send whole scripts, and the server does not know lane.lua. */
   private lacksLane = false;
-  /** Commands that have been sent and not answered. */
-  private underway = 0;
+  private readonly underway = new Underway<Command>((late) => {
+    this.session.answered();
+    this.failed(late, new CommandTimeout(late.time));
+  });
   private readonly lane: Lane;
   private readonly commands: Readonly<Record<'evalsha' | 'eval', ReturnType<typeof directCommand>>>;
 
@@ -77,7 +87,7 @@ export class Evaluator {
     const isShort = script.inLane !== undefined && keys.length <= MOST_KEYS;
     const mayShare = !isAlone && isShort && !this.isDigestless && !this.lacksLane;
     // A call that comes first, or alone, has nothing to wait for.
-    if (mayShare && (this.underway > 0 || !this.lane.isEmpty)) {
+    if (mayShare && !(this.underway.isEmpty && this.lane.isEmpty)) {
       this.lane.add(call);
     } else {
       this.lane.flush();
@@ -108,38 +118,57 @@ export class Evaluator {
   }
 
   /** Answers each of the calls. Has no promise of its own, because every command comes this way. */
-  private send(calls: readonly Call[]): void {
+  private send(wanted: readonly Call[]): void {
     const { session } = this;
     const { generation } = session;
-    const command: Command = { calls: this.wanted(calls, takenBack), generation };
-    if (command.calls.length === 0) return;
+    const calls = this.wanted(wanted, takenBack);
+    if (calls.length === 0) return;
     let until = Infinity;
     for (const call of calls) until = Math.min(until, call.until);
     const sentAt = monotonicTime();
     const time = Math.max(1, Math.min(session.commandTimeout, until - sentAt));
-    const end = sentAt + time;
+    const command: Command = { calls, generation, time, end: sentAt + time, isOver: false };
     if (!session.usable) {
-      this.failed(command, session.outage(), end);
+      this.failed(command, session.outage());
       return;
     }
-    this.underway++;
+    // The command is sent first, so that nothing delays what waits for its reply.
     session.asked();
-    bounded(time, () => this.evaluate(command, this.isDigestless || this.isFirstInLane(command)), {
-      resolve: (reply) => {
-        this.underway--;
-        session.answered();
-        this.answer(command, reply, end);
+    const sent = sentBy(() => this.evaluate(command, this.isDigestless || this.isFirstInLane(command)));
+    this.underway.add(command, sentAt);
+    sent.then(
+      (reply) => {
+        this.replied(command, reply);
       },
-      reject: (error) => {
-        this.underway--;
-        session.answered();
-        this.failed(command, error, end);
+      (error: unknown) => {
+        const again = this.again(command, error);
+        if (again === undefined) this.refused(command, error);
+        else
+          again.then(
+            (reply) => {
+              this.replied(command, reply);
+            },
+            (second: unknown) => {
+              this.refused(command, second);
+            },
+          );
       },
-      again: (error, isOver) => this.again(command, error, isOver),
-    });
+    );
   }
 
-  private failed({ calls, generation }: Command, error: unknown, until: number): void {
+  private replied(command: Command, reply: unknown): void {
+    if (!this.underway.over(command)) return;
+    this.session.answered();
+    this.answer(command, reply);
+  }
+
+  private refused(command: Command, error: unknown): void {
+    if (!this.underway.over(command)) return;
+    this.session.answered();
+    this.failed(command, asError(error));
+  }
+
+  private failed({ calls, generation, end }: Command, error: unknown): void {
     const isAlone = calls.length === 1;
     if (isOfReplica(error)) this.session.refusedAsReplica(error);
     // The server may not have learned lane.lua.
@@ -148,18 +177,19 @@ export class Evaluator {
     this.lacksLane ||= lacksLane;
     for (const call of calls) {
       // The server may know the script of each call.
-      if (lacksLane) this.send([{ ...call, until }]);
+      if (lacksLane) this.send([{ ...call, until: end }]);
       else this.fail(call, withCommand(error, call.script), generation);
     }
   }
 
   /**
-   * @param isOver the time of the command has ended: a release may have followed, and nothing may come after a release
-   * @returns the next step; undefined if the error is the answer
+   * Sends a command anew whose script the server does not know, unless its time has ended: a release may have followed, and
+   * nothing may come after a release.
+   * @returns undefined if the error is the answer
    */
-  private again(command: Command, error: unknown, isOver: boolean): Promise<unknown> | undefined {
+  private again(command: Command, error: unknown): Promise<unknown> | undefined {
     const lacking = lacksEvalsha(error);
-    if (isOver || !(lacking || replyCode(error) === 'NOSCRIPT')) return undefined;
+    if (command.isOver || !(lacking || replyCode(error) === 'NOSCRIPT')) return undefined;
     // A command that was sent twice, over two connections, may have been carried out the first time.
     command.calls = this.wanted(command.calls, () =>
       command.generation === this.session.generation ? takenBack() : error,
@@ -167,7 +197,7 @@ export class Evaluator {
     if (command.calls.length === 0) return Promise.resolve([]);
     // The client may have been switched to another database meanwhile.
     if (!this.session.usable) return Promise.reject(this.session.outage());
-    return this.evaluate(command, true).then((reply) => {
+    return sentBy(() => this.evaluate(command, true)).then((reply) => {
       if (lacking) this.isDigestless = true;
       return reply;
     });
@@ -190,7 +220,7 @@ export class Evaluator {
     return whole ? send('eval', script.source, keys, args) : send('evalsha', script.sha, keys, args);
   }
 
-  private answer({ calls, generation }: Command, reply: unknown, until: number): void {
+  private answer({ calls, generation, end }: Command, reply: unknown): void {
     const [only] = calls;
     if (only !== undefined && calls.length === 1) {
       this.settle(only, reply, generation);
@@ -204,7 +234,7 @@ export class Evaluator {
         this.settle(call, own, generation);
       } else if (isReply(own) && isWithheld(own)) {
         // The refused command is known only for a script that is sent by itself.
-        this.send([{ ...call, until }]);
+        this.send([{ ...call, until: end }]);
       } else {
         if (isOfReplica(own)) this.session.refusedAsReplica(own);
         this.fail(call, own, generation);

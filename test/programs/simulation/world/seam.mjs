@@ -10,6 +10,7 @@ export const clearTimer = (timer) => instance.actor.clearTimer(timer);
 export const setRepeatingTimer = (callback, time) => instance.actor.setRepeatingTimer(callback, time);
 export const clearRepeatingTimer = (timer) => instance.actor.clearTimer(timer);
 export const idle = (timer) => timer.unref();
+export const awake = (timer) => timer.ref();
 export const sleep = (time) => instance.actor.sleep(time);
 export const afterInput = (callback) => {
   instance.actor.afterInput(callback);
