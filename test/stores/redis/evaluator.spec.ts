@@ -15,6 +15,7 @@ beforeEach(() => {
 });
 
 afterEach(() => {
+  jest.restoreAllMocks();
   jest.useRealTimers();
 });
 
@@ -141,6 +142,35 @@ describe('The time of a call', () => {
     answers[1]?.(1);
     await jest.advanceTimersByTimeAsync(600);
     expect(endings).toEqual(['d late', 'a late', 'b answered', 'c late']);
+  });
+
+  it('of one that a busy process finds overdue is not put off by the next one', async () => {
+    const { ask } = open(() => new Promise(() => undefined));
+    const endings: string[] = [];
+    const present = performance.now.bind(performance);
+    let stood = 0;
+    jest.spyOn(performance, 'now').mockImplementation(() => present() + stood);
+    ask('a', { isAlone: true }).catch(() => endings.push('a'));
+    // No timer fires meanwhile.
+    stood = 1_100;
+    ask('b', { isAlone: true }).catch(() => endings.push('b'));
+    await jest.advanceTimersByTimeAsync(10);
+    expect(endings).toEqual(['a']);
+  });
+
+  it('keeps the process alive until the answer', async () => {
+    const { answers, answer } = byHand();
+    const { ask } = open(answer);
+    const set = jest.spyOn(globalThis, 'setTimeout');
+    const isKept = () => set.mock.results.map(({ value }) => (value as NodeJS.Timeout).hasRef());
+    for (const number of [0, 1]) {
+      const asked = ask('a');
+      await turn();
+      expect(isKept()).toEqual([true]);
+      answers[number]?.(1);
+      await asked;
+      expect(isKept()).toEqual([false]);
+    }
   });
 
   it('counts anew for a command after an idle time', async () => {

@@ -18,7 +18,8 @@ export class Underway<T extends Timed> {
   private sent: T[] = [];
   private count = 0;
   private timer: NodeJS.Timeout | undefined;
-  private wakesAt = -Infinity;
+  /** Infinity without a timer. */
+  private wakesAt = Infinity;
 
   /** @param onLate is called for one that has no answer in time, and is over now */
   constructor(private readonly onLate: (late: T) => void) {}
@@ -29,10 +30,11 @@ export class Underway<T extends Timed> {
 
   add(one: T, sentAt: number): void {
     this.sent.push(one);
-    const isFirst = this.count++ === 0;
-    // A timer that is long due belongs to a clock that is gone: fake timers of a test were replaced meanwhile.
-    if (one.end < this.wakesAt || this.wakesAt < sentAt) this.wakeAt(one.end, sentAt);
-    else if (isFirst && this.timer !== undefined) awake(this.timer);
+    this.count++;
+    const { timer, wakesAt } = this;
+    // A timer that is due and has not fired may belong to fake timers of a test that are gone.
+    if (one.end < wakesAt || wakesAt < sentAt) this.wakeAt(Math.min(one.end, wakesAt), sentAt);
+    else if (this.count === 1 && timer !== undefined) awake(timer);
   }
 
   /** @returns false if it was over before */
@@ -58,6 +60,7 @@ export class Underway<T extends Timed> {
 
   private readonly onTimer = (): void => {
     const due = this.wakesAt;
+    this.wakesAt = Infinity;
     this.timer = undefined;
     // A process that was busy or stopped finds its timer due before it reads. A reply that has already arrived counts.
     afterInput(() => {
@@ -66,7 +69,7 @@ export class Underway<T extends Timed> {
       for (const one of late) if (this.over(one)) this.onLate(one);
       let next = Infinity;
       for (const { isOver, end } of this.sent) if (!isOver) next = Math.min(next, end);
-      if (next < Infinity && (this.timer === undefined || next < this.wakesAt)) this.wakeAt(next, present);
+      if (next < this.wakesAt) this.wakeAt(next, present);
     });
   };
 }
