@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { INestApplication } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { LockService, type LockModuleOptions } from 'nestjs-distributed-lock';
@@ -13,7 +13,7 @@ interface Answer {
 }
 
 describe('GET /health of the ticket shop', () => {
-  const cast = new TestEnvironment();
+  const cast = TestEnvironment.ofEach();
   let app: INestApplication;
 
   /** The shop, with its locks wherever the options say. */
@@ -38,8 +38,6 @@ describe('GET /health of the ticket shop', () => {
     status,
     details: { locks: { status: locks } },
   });
-
-  afterEach(() => cast.end());
 
   it('is 200 in memory', async () => {
     const health = await open({ store: 'memory' });

@@ -4,12 +4,9 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import { Injectable, type ModuleMetadata, Scope } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { DistributedLock, LockConfigError, LockModule } from '../../lib/index.js';
-import { TestEnvironment } from '../support/test-environment.js';
 import { until } from '../scenarios/until.js';
-import type { RedisServer } from '../support/redis-server.js';
-
-const environment = TestEnvironment.ofEach();
-let server: RedisServer;
+import { serverOfEach } from '../support/test-servers.js';
+const server = serverOfEach();
 
 /** Connections that are not of the package: those of this spec. */
 let own: number;
@@ -27,7 +24,6 @@ const connections = async () => {
 };
 
 beforeEach(async () => {
-  server = await environment.server();
   own = 0;
   const before = await connections();
   own += before;

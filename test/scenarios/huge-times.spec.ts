@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { LockBoardModule } from '../../lib/board/index.js';
 import {
   DistributedLock,
@@ -14,6 +14,7 @@ import { FAIR, type Kind, lockOf, PLAIN, READ, semaphore, WRITE } from '../queue
 import type { RedisServer } from '../support/redis-server.js';
 import { TestEnvironment } from '../support/test-environment.js';
 import { first } from '../support/tier.js';
+import { serverOfAll } from '../support/test-servers.js';
 
 const YEAR = 31_536_000_000;
 
@@ -25,12 +26,11 @@ const warnings: string[] = [];
 const onWarning = ({ name, message }: Error) => warnings.push(`${name}: ${message}`);
 
 describe('No time that the options admit overflows anything', () => {
-  const environment = new TestEnvironment();
-  let server: RedisServer;
+  const environment = TestEnvironment.ofAll();
+  const server = serverOfAll();
   let nodes: RedisServer[];
 
   beforeAll(async () => {
-    server = await environment.server();
     nodes = await Promise.all([environment.server(), environment.server(), environment.server()]);
   });
 
@@ -46,8 +46,6 @@ describe('No time that the options admit overflows anything', () => {
     expect(warnings.filter((warning) => warning.includes('Overflow'))).toEqual([]);
     await Promise.all([server, ...nodes].map((one) => one.client().flushall()));
   });
-
-  afterAll(() => environment.end());
 
   const PLACES: Record<string, () => LockModuleOptions> = {
     'a server': () => ({ connection: server.url }),
@@ -133,7 +131,7 @@ const REFUSED: [string, unknown, RegExp][] = [
 ];
 
 describe.each(REFUSED)('A time of %s is refused', (_, time, message) => {
-  const environment = new TestEnvironment();
+  const environment = TestEnvironment.ofAll();
   const value = time as number;
   let locks: LockService;
   let lease: Lease;
@@ -142,8 +140,6 @@ describe.each(REFUSED)('A time of %s is refused', (_, time, message) => {
     locks = environment.service({ store: 'memory' });
     lease = await locks.acquire('held');
   });
-
-  afterAll(() => environment.end());
 
   const service = (options: object) => new LockService({ store: 'memory', ...options });
   const decorated = (decorate: MethodDecorator) => {

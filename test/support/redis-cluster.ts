@@ -26,12 +26,20 @@ export class RedisCluster {
   private turn: Promise<unknown> = Promise.resolve();
   private readonly frozen = new Set<RedisServer>();
 
-  private constructor(
-    readonly servers: RedisServer[],
-    private readonly args: (port: number) => string[],
-  ) {}
+  servers: RedisServer[] = [];
+  private args: (port: number) => string[] = () => [];
 
-  static async start({ args = () => [] }: RedisClusterOptions = {}): Promise<RedisCluster> {
+  /** Without servers until {@link open}. */
+  constructor(private readonly options: RedisClusterOptions = {}) {}
+
+  static async start(options?: RedisClusterOptions): Promise<RedisCluster> {
+    const cluster = new RedisCluster(options);
+    await cluster.open();
+    return cluster;
+  }
+
+  async open(): Promise<void> {
+    const { args = () => [] } = this.options;
     const settings = {
       'cluster-enabled': 'yes',
       'cluster-node-timeout': String(AT_FIRST),
@@ -41,20 +49,18 @@ export class RedisCluster {
       'repl-diskless-sync-delay': '0',
     };
     const fixed = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]);
-    const given = (port: number) => [...fixed, ...args(port)];
-    const servers = await Promise.all(Array.from({ length: 6 }, () => startNode(given)));
-    const cluster = new RedisCluster(servers, given);
+    this.args = (port) => [...fixed, ...args(port)];
+    this.servers = await Promise.all(Array.from({ length: 6 }, () => startNode(this.args)));
     try {
-      const addresses = servers.map(({ port }) => `127.0.0.1:${String(port)}`);
+      const addresses = this.servers.map(({ port }) => `127.0.0.1:${String(port)}`);
       const create = ['--cluster', 'create', ...addresses, '--cluster-replicas', '1', '--cluster-yes'];
       await promisify(execFile)('redis-cli', create, { timeout: PATIENCE });
-      await cluster.settled();
-      await cluster.configure('cluster-node-timeout', NODE_TIMEOUT);
+      await this.settled();
+      await this.configure('cluster-node-timeout', NODE_TIMEOUT);
     } catch (error) {
-      await cluster.stop();
+      await this.stop();
       throw error;
     }
-    return cluster;
   }
 
   /** To begin with: all nodes, whatever their role. */
@@ -190,6 +196,7 @@ export class RedisCluster {
 
   async stop(): Promise<void> {
     this.assertions?.disconnect();
+    this.assertions = undefined;
     await Promise.all(this.servers.map((server) => server.stop()));
   }
 

@@ -39,32 +39,42 @@ export interface RedisServerOptions {
 /** A Redis process of its own, empty and without persistence, that a test may freeze, kill and restart. */
 export class RedisServer implements TestRedis {
   readonly via = 'process';
-  readonly url: string;
+  port = NaN;
+  private directory: string | undefined;
   private child: ChildProcess | undefined;
   private assertions: Redis | undefined;
   /** The local ports of our own connections, so that a monitor can leave them out. */
   private readonly ownPorts = new Set<number>();
 
-  private constructor(
-    readonly port: number,
-    private readonly directory: string,
-    private readonly args: string[],
-    private readonly env: Readonly<Record<string, string>>,
-  ) {
-    this.url = `redis://127.0.0.1:${String(port)}`;
+  private args: string[] = [];
+
+  /** Without a process until {@link open}. */
+  constructor(private readonly options: RedisServerOptions = {}) {}
+
+  static async start(options?: RedisServerOptions): Promise<RedisServer> {
+    const server = new RedisServer(options);
+    await server.open();
+    return server;
   }
 
-  static async start({ args = [], env = {}, port }: RedisServerOptions = {}): Promise<RedisServer> {
-    const directory = await mkdtemp(join(tmpdir(), 'lock-redis-'));
+  get url(): string {
+    return `redis://127.0.0.1:${String(this.port)}`;
+  }
+
+  /** On a free port, also after {@link stop}. */
+  async open(): Promise<void> {
+    const { args = [], port } = this.options;
+    this.args = [...args];
+    this.directory = await mkdtemp(join(tmpdir(), 'lock-redis-'));
     for (;;) {
-      const server = new RedisServer(port ?? randomPort(), directory, [...args], env);
+      this.port = port ?? randomPort();
       try {
-        await server.launch();
-        return server;
+        await this.launch();
+        return;
       } catch (error) {
         const taken = error instanceof Error && error.message.includes('Address already in use');
         if (port === undefined && taken) continue;
-        await rm(directory, { recursive: true });
+        await this.stop();
         throw error;
       }
     }
@@ -116,8 +126,10 @@ export class RedisServer implements TestRedis {
 
   async stop(): Promise<void> {
     this.assertions?.disconnect();
+    this.assertions = undefined;
     await this.kill();
-    await rm(this.directory, { recursive: true, force: true });
+    if (this.directory !== undefined) await rm(this.directory, { recursive: true, force: true });
+    this.directory = undefined;
   }
 
   /** How often each command has run, by its lower-case name, those inside of scripts included. */
@@ -142,10 +154,11 @@ export class RedisServer implements TestRedis {
     const program = serverProgram();
     if (program === undefined)
       throw new Error(`Neither redis-server nor valkey-server is on the PATH. ${CURE}`);
+    const { directory = '' } = this;
     const fixed = ['--bind', '127.0.0.1', '--port', String(this.port), '--save', '', '--appendonly', 'no'];
     const child = spawn(program, [...fixed, ...this.args], {
-      cwd: this.directory,
-      env: { ...process.env, ...this.env },
+      cwd: directory,
+      env: { ...process.env, ...this.options.env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     this.child = child;
@@ -164,7 +177,7 @@ export class RedisServer implements TestRedis {
         reject(new Error(`${program} did not start:\n${log}`));
       });
     });
-    guard(child, this.directory);
+    guard(child, directory);
   }
 }
 

@@ -12,15 +12,15 @@ export class TestEnvironment {
   private readonly servers: RedisServer[] = [];
 
   /** Ends after each test. */
-  static ofEach(): TestEnvironment {
-    const environment = new TestEnvironment();
+  static ofEach<Environment extends TestEnvironment>(this: new () => Environment): Environment {
+    const environment = new this();
     afterEach(() => environment.end());
     return environment;
   }
 
   /** Ends after the last test of its file, or of its group. */
-  static ofAll(): TestEnvironment {
-    const environment = new TestEnvironment();
+  static ofAll<Environment extends TestEnvironment>(this: new () => Environment): Environment {
+    const environment = new this();
     afterAll(() => environment.end());
     return environment;
   }

@@ -4,19 +4,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { LockService } from '../../../lib/index.js';
 import { RedisCluster } from '../../support/redis-cluster.js';
-import type { RedisServer } from '../../support/redis-server.js';
 import { SentinelDeployment } from '../../support/sentinel.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 import { until } from '../../scenarios/until.js';
 import { call } from '../command-line.js';
+import { serverOfAll } from '../../support/test-servers.js';
 
 const HOSTILE = 'evil\u001b[2J\nnext\u202e';
 const environment = TestEnvironment.ofAll();
-let server: RedisServer;
+const server = serverOfAll();
 let holder: LockService;
 
 beforeAll(async () => {
-  server = await environment.server();
   holder = environment.service({ connection: server.url, label: 'worker-1' });
   const waiter = environment.service({ connection: server.url, label: 'worker-2', deadlock: 'off' });
   await holder.acquire('order:7');

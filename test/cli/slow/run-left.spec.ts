@@ -1,17 +1,16 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { LockService } from '../../../lib/index.js';
-import type { RedisServer } from '../../support/redis-server.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 import { PROGRAM } from '../command-line.js';
 import { isKnown, isRunning, pidIn, runCommands, type RunCommands, says } from '../run-commands.js';
+import { serverOfAll } from '../../support/test-servers.js';
 
 const environment = TestEnvironment.ofAll();
-let server: RedisServer;
+const server = serverOfAll();
 let locks: LockService;
 let shell: RunCommands['shell'];
 
 beforeAll(async () => {
-  server = await environment.server();
   locks = environment.service({ connection: server.url });
   ({ shell } = runCommands(server));
 });

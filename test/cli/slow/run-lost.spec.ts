@@ -1,6 +1,5 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { LockService } from '../../../lib/index.js';
-import type { RedisServer } from '../../support/redis-server.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 import { until } from '../../scenarios/until.js';
 import { call } from '../command-line.js';
@@ -13,14 +12,14 @@ import {
   type RunCommands,
   says,
 } from '../run-commands.js';
+import { serverOfAll } from '../../support/test-servers.js';
 
 const environment = TestEnvironment.ofAll();
-let server: RedisServer;
+const server = serverOfAll();
 let locks: LockService;
 let shell: RunCommands['shell'];
 
 beforeAll(async () => {
-  server = await environment.server();
   locks = environment.service({ connection: server.url });
   ({ shell } = runCommands(server));
 });

@@ -6,20 +6,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { LockService } from '../../../lib/index.js';
-import type { RedisServer } from '../../support/redis-server.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 import { until } from '../../scenarios/until.js';
 import { call, PROGRAM, start } from '../command-line.js';
 import { isKnown } from '../run-commands.js';
+import { serverOfAll } from '../../support/test-servers.js';
 
 const PTY = fileURLToPath(new URL('../on_terminal.py', import.meta.url));
 const hasPython = spawnSync('python3', ['-c', 'import pty']).status === 0;
 const environment = TestEnvironment.ofAll();
-let server: RedisServer;
+const server = serverOfAll();
 let locks: LockService;
 
 beforeAll(async () => {
-  server = await environment.server();
   locks = environment.service({ connection: server.url });
   await locks.acquire(`order:${'7'.repeat(90)}`);
 });

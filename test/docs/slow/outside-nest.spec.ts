@@ -1,10 +1,10 @@
-import { beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 import { runProgram } from '../../scenarios/program.js';
 import { TestEnvironment } from '../../support/test-environment.js';
-import type { RedisServer } from '../../support/redis-server.js';
 import { readPage } from '../markdown.js';
+import { serverOfAll } from '../../support/test-servers.js';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 const { blocks } = readPage(root, 'docs/guide/recipes/outside-nest.md');
@@ -12,11 +12,7 @@ const [script = '', worker = '', command = ''] = blocks.map(({ code }) => code);
 
 describe('The programs of the page about programs outside of Nest', () => {
   const environment = TestEnvironment.ofAll();
-  let server: RedisServer;
-
-  beforeAll(async () => {
-    server = await environment.server();
-  });
+  const server = serverOfAll();
 
   /** Runs a block in a process of its own, which is killed when it does not end by itself. */
   async function run(block: string, before = ''): Promise<string[]> {

@@ -1,7 +1,6 @@
-import { beforeAll, describe, expect, it } from '@jest/globals';
-import type { RedisServer } from '../../support/redis-server.js';
-import { TestEnvironment } from '../../support/test-environment.js';
+import { describe, expect, it } from '@jest/globals';
 import { runProgram } from '../program.js';
+import { serverOfAll } from '../../support/test-servers.js';
 
 /** `LockService` is that of the ESM build. */
 const CJS = `
@@ -14,12 +13,7 @@ const run = async (source: string, env: Record<string, string> = {}) =>
   (await runProgram(`${CJS}\n${source}`, { bundled: false, env })).split('\n');
 
 describe('The ESM and the CJS build in one process', () => {
-  const environment = TestEnvironment.ofAll();
-  let server: RedisServer;
-
-  beforeAll(async () => {
-    server = await environment.server();
-  });
+  const server = serverOfAll();
 
   /** A client of the application, and a service of each build that uses it. */
   const sharingClient = (rest: string) =>

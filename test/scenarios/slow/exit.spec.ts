@@ -1,8 +1,8 @@
-import { beforeAll, describe, expect, it } from '@jest/globals';
-import type { RedisServer } from '../../support/redis-server.js';
+import { describe, expect, it } from '@jest/globals';
 import { TestEnvironment } from '../../support/test-environment.js';
 import { runProgram } from '../program.js';
 import { lockKeys } from '../../support/keys.js';
+import { serverOfAll } from '../../support/test-servers.js';
 
 /** Every timer that could be left behind is set to half a minute or more, and a program is killed long before that. */
 const OPTIONS = `connection: process.env.LOCK_URL, leaseTime: 90_000`;
@@ -25,11 +25,7 @@ const WITH_IOREDIS_5 = `import { register } from 'node:module'; register(${JSON.
 
 describe('The process exits by itself', () => {
   const environment = TestEnvironment.ofAll();
-  let server: RedisServer;
-
-  beforeAll(async () => {
-    server = await environment.server();
-  });
+  const server = serverOfAll();
 
   const onRedis = (rest: string) =>
     runProgram(`const locks = new LockService({ ${OPTIONS} });\n${rest}`, {

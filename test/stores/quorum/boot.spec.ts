@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import { Test, type TestingModule } from '@nestjs/testing';
 import {
   LockModule,
@@ -15,13 +15,7 @@ import { QuorumEnvironment } from './quorum-environment.js';
 const LEASE = 200_000;
 
 describe('The boot of an application', () => {
-  let environment: QuorumEnvironment;
-
-  beforeEach(async () => {
-    environment = await QuorumEnvironment.of(4);
-  });
-
-  afterEach(() => environment.end());
+  const environment = QuorumEnvironment.forEach(4);
 
   const appWith = async (nodes: LockModuleOptions['nodes']): Promise<TestingModule> => {
     const module = await Test.createTestingModule({

@@ -1,23 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { LockService } from '../../../lib/index.js';
 import * as scripts from '../../support/scripts.js';
 import { QuorumEnvironment } from './quorum-environment.js';
 
 describe('The commands that each node of a quorum gets', () => {
-  let environment: QuorumEnvironment;
+  const environment = QuorumEnvironment.forEach(5);
   let locks: LockService;
 
   beforeEach(async () => {
-    environment = await QuorumEnvironment.of(5);
     locks = environment.quorum({ leaseTime: 300_000 });
     await environment.settled(locks);
     for (const node of environment.nodes) {
       for (const { source } of Object.values(scripts)) await node.client().script('LOAD', source);
     }
   });
-
-  afterEach(() => environment.end());
 
   /** The names of the commands that each node gets meanwhile. */
   async function sentDuring(run: () => Promise<unknown>): Promise<string[][]> {

@@ -1,3 +1,4 @@
+import { afterAll, afterEach, beforeAll, beforeEach } from '@jest/globals';
 import type { LockModuleOptions, LockService } from '../../../lib/index.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 import { until } from '../../scenarios/until.js';
@@ -6,19 +7,38 @@ import { TcpProxy } from '../../support/tcp-proxy.js';
 
 /** Several servers that are a quorum, and whoever uses them. */
 export class QuorumEnvironment extends TestEnvironment {
-  private constructor(readonly nodes: readonly RedisServer[]) {
-    super();
+  nodes: readonly RedisServer[] = [];
+
+  static async of(count: number): Promise<QuorumEnvironment> {
+    const environment = new QuorumEnvironment();
+    await environment.open(count);
+    return environment;
   }
 
-  /** @param env of the first server */
-  static async of(count = 5, env: Record<string, string> = {}): Promise<QuorumEnvironment> {
-    const starting: RedisServer[] = [];
-    const environment = new QuorumEnvironment(starting);
-    const servers = await Promise.all(
-      Array.from({ length: count }, (_, n) => environment.server(n === 0 ? { env } : {})),
-    );
-    starting.push(...servers);
+  /** With new servers for each test. */
+  static forEach(count: number): QuorumEnvironment {
+    const environment = new QuorumEnvironment();
+    beforeEach(() => environment.open(count));
+    afterEach(() => environment.end());
     return environment;
+  }
+
+  /** With the same servers for all tests. */
+  static forAll(count: number): QuorumEnvironment {
+    const environment = new QuorumEnvironment();
+    beforeAll(() => environment.open(count));
+    afterAll(() => environment.end());
+    return environment;
+  }
+
+  /** Frozen nodes thaw first: services that close ask them. */
+  override async end(): Promise<void> {
+    for (const node of this.nodes) node.thaw();
+    await super.end();
+  }
+
+  private async open(count: number): Promise<void> {
+    this.nodes = await Promise.all(Array.from({ length: count }, () => this.server()));
   }
 
   get urls(): string[] {

@@ -1,9 +1,9 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { isLockConfigError } from '../../../lib/index.js';
 import { clusterNodes } from '../../../lib/stores/redis/connection/cluster-nodes.js';
 import { urlOptions } from '../../../lib/stores/redis/connection/connection-url.js';
 import { TestEnvironment } from '../../support/test-environment.js';
-import { RedisServer } from '../../support/redis-server.js';
+import { serverOfAll } from '../../support/test-servers.js';
 
 const PASSWORD = 'pa%ss#4711:/@?&=word';
 const encoded = encodeURIComponent(PASSWORD);
@@ -153,15 +153,8 @@ it('The nodes of a cluster get what its URLs say, and so do those that the clust
 });
 
 describe('By a URL with all that it may have', () => {
-  const environment = new TestEnvironment();
-  let server: RedisServer;
-
-  beforeAll(async () => {
-    server = await RedisServer.start();
-  });
-
-  afterEach(() => environment.end());
-  afterAll(() => server.stop());
+  const environment = TestEnvironment.ofEach();
+  const server = serverOfAll();
 
   it('locks and wakes, in that database and with that prefix', async () => {
     const redis = server.client();

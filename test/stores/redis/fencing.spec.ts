@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { LockService } from '../../../lib/index.js';
 import { createStore } from '../../support/store.js';
 import { TestEnvironment } from '../../support/test-environment.js';
@@ -8,9 +8,7 @@ const HOUR = 3_600_000;
 const MONTH = 30 * 24 * HOUR;
 
 describe('While the clock of the server is behind the fence', () => {
-  const environment = new TestEnvironment();
-
-  afterEach(() => environment.end());
+  const environment = TestEnvironment.ofEach();
 
   it('what a loser still hands on has lesser tokens than the winner', async () => {
     const server = await environment.server();
@@ -57,9 +55,7 @@ describe('While the clock of the server is behind the fence', () => {
 });
 
 describe('Where the fence was evicted', () => {
-  const environment = new TestEnvironment();
-
-  afterEach(() => environment.end());
+  const environment = TestEnvironment.ofEach();
 
   it('a hand-over that is sent twice is granted again, under a greater token', async () => {
     const server = await environment.server();
@@ -86,9 +82,7 @@ describe('Where the fence was evicted', () => {
 });
 
 describe('A fence does not outlive an early release by the lease', () => {
-  const environment = new TestEnvironment();
-
-  afterEach(() => environment.end());
+  const environment = TestEnvironment.ofEach();
 
   it.each([
     ['plain', (locks: LockService) => locks.getLock('a').acquire({ leaseTime: '30d' })],

@@ -1,19 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis-5';
 import type { LockService } from '../../../lib/index.js';
 import { until } from '../../scenarios/until.js';
-import type { RedisServer } from '../../support/redis-server.js';
 import { TcpProxy } from '../../support/tcp-proxy.js';
 import { TestEnvironment } from '../../support/test-environment.js';
+import { serverOfEach } from '../../support/test-servers.js';
 
 const environment = TestEnvironment.ofEach();
-let server: RedisServer;
-
-beforeEach(async () => {
-  server = await environment.server();
-});
+const server = serverOfEach();
 
 describe('A call while its connection is being given up', () => {
   it('waits for the one that follows', async () => {

@@ -1,25 +1,22 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { filter, firstValueFrom } from 'rxjs';
 import type { LockService } from '../../../lib/index.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 import { until } from '../../scenarios/until.js';
-import type { RedisServer } from '../../support/redis-server.js';
 import { TcpProxy } from '../../support/tcp-proxy.js';
+import { serverOfEach } from '../../support/test-servers.js';
 
 /** ms: a command has two seconds then. */
 const LEASE = 12_000;
 
 describe('Health', () => {
-  const environment = new TestEnvironment();
-  let server: RedisServer;
+  const environment = TestEnvironment.ofEach();
+  const server = serverOfEach();
   let locks: LockService;
 
   beforeEach(async () => {
-    server = await environment.server();
     locks = environment.service({ connection: server.url, leaseTime: LEASE });
   });
-
-  afterEach(() => environment.end());
 
   const isUp = async () => (await locks.health()).status === 'up';
 
@@ -119,14 +116,8 @@ describe('Health', () => {
 });
 
 describe('The health of a node', () => {
-  const environment = new TestEnvironment();
-  let server: RedisServer;
-
-  beforeEach(async () => {
-    server = await environment.server();
-  });
-
-  afterEach(() => environment.end());
+  const environment = TestEnvironment.ofEach();
+  const server = serverOfEach();
 
   const service = (connection = server.url) => environment.service({ connection, leaseTime: LEASE });
   const nodeOf = async (locks: LockService) => (await locks.health()).nodes[0]!;

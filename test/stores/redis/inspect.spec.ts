@@ -3,17 +3,16 @@ import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { LockService } from '../../../lib/index.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 import { until } from '../../scenarios/until.js';
-import type { RedisServer } from '../../support/redis-server.js';
 import type { Worker } from '../../support/worker.js';
+import { serverOfAll } from '../../support/test-servers.js';
 
 describe('Inspecting a lock', () => {
   const environment = TestEnvironment.ofAll();
-  let server: RedisServer;
+  const server = serverOfAll();
   let locks: LockService;
   let worker: Worker;
 
   beforeAll(async () => {
-    server = await environment.server();
     locks = environment.service({ connection: server.url });
     worker = await environment.worker({ url: server.url });
   });

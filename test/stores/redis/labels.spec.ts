@@ -3,15 +3,14 @@ import { Logger } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { LockModule, LockService, type LockTimeoutError } from '../../../lib/index.js';
 import { until } from '../../scenarios/until.js';
-import type { RedisServer } from '../../support/redis-server.js';
 import { TestEnvironment } from '../../support/test-environment.js';
+import { serverOfAll } from '../../support/test-servers.js';
 
 const environment = TestEnvironment.ofAll();
-let server: RedisServer;
+const server = serverOfAll();
 let locks: LockService;
 
 beforeAll(async () => {
-  server = await environment.server();
   locks = environment.service({ connection: server.url, label: 'here' });
 });
 

@@ -5,7 +5,7 @@ import { ServerConnection } from '../../../lib/stores/redis/connection/connectio
 import { replyCode } from '../../../lib/stores/redis/connection/redis-errors.js';
 import { acquire, inspect, release, renew } from '../../../lib/stores/redis/commands/script.js';
 import { TestEnvironment } from '../../support/test-environment.js';
-import type { RedisServer } from '../../support/redis-server.js';
+import { serverOfEach } from '../../support/test-servers.js';
 
 const LEASE = 30_000;
 const STAY = 60_000;
@@ -13,12 +13,11 @@ const OWNER = 'client:1';
 
 describe('Scripts that are asked for in one turn', () => {
   const environment = TestEnvironment.ofEach();
-  let server: RedisServer;
+  const server = serverOfEach();
   let redis: Redis;
   let connection: ServerConnection;
 
   beforeEach(async () => {
-    server = await environment.server();
     redis = server.client();
     connection = connect();
     await Promise.all(['warm', 'up', 'lane'].map((name) => take(name)));

@@ -7,18 +7,17 @@ import { createLeastUser } from '../../support/acl.js';
 import { TcpProxy } from '../../support/tcp-proxy.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 import { until } from '../../scenarios/until.js';
-import type { RedisServer } from '../../support/redis-server.js';
+import { serverOfEach } from '../../support/test-servers.js';
 
 const names = (count: number) => Array.from({ length: count }, (_, n) => `name:${String(n)}`);
 
 describe('The locks of a multi-lock, given up together', () => {
   const environment = TestEnvironment.ofEach();
-  let server: RedisServer;
+  const server = serverOfEach();
   let redis: Redis;
   let locks: LockService;
 
   beforeEach(async () => {
-    server = await environment.server();
     redis = server.client();
     locks = environment.service({ connection: server.url, keyPrefix: '' });
     await (await locks.acquire(['warm', 'up'])).release();

@@ -5,18 +5,17 @@ import { UnexpectedReply } from '../../../lib/stores/redis/connection/redis-erro
 import { TestEnvironment } from '../../support/test-environment.js';
 import { until } from '../../scenarios/until.js';
 import { lockKeys } from '../../support/keys.js';
-import type { RedisServer } from '../../support/redis-server.js';
+import { serverOfAll } from '../../support/test-servers.js';
 
 /** The client of an application that has opened a transaction on it: each command is answered with QUEUED. */
 describe('On a shared client inside of MULTI', () => {
   const environment = TestEnvironment.ofAll();
-  let server: RedisServer;
+  const server = serverOfAll();
   let redis: Redis;
   let shared: Redis;
   let locks: LockService;
 
   beforeAll(async () => {
-    server = await environment.server();
     redis = server.client();
   });
 

@@ -4,7 +4,7 @@ import { type LockService } from '../../../lib/index.js';
 import { slotOf } from '../../support/keys.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 import { until } from '../../scenarios/until.js';
-import type { RedisServer } from '../../support/redis-server.js';
+import { serverOfAll } from '../../support/test-servers.js';
 
 /** What Redisson's RLock sends, made anew from its published behaviour. */
 const REDISSON_LOCK = `
@@ -34,12 +34,11 @@ const SOON = 30_000;
 
 describe('On the wire', () => {
   const environment = TestEnvironment.ofAll();
-  let server: RedisServer;
+  const server = serverOfAll();
   let redis: Redis;
   let locks: LockService;
 
   beforeAll(async () => {
-    server = await environment.server();
     redis = server.client();
     locks = environment.service({ connection: server.url, keyPrefix: '', leaseTime: LEASE });
   });

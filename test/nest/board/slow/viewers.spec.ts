@@ -1,17 +1,14 @@
 import 'reflect-metadata';
 import { Agent, get, type Server } from 'node:http';
 import { connect } from 'node:http2';
-import { beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { INestApplication } from '@nestjs/common';
 import { LockService } from '../../../../lib/index.js';
 import { answered, nextRequest } from '../../../support/requests.js';
-import type { RedisServer } from '../../../support/redis-server.js';
-import { TestEnvironment } from '../../../support/test-environment.js';
 import { until } from '../../../scenarios/until.js';
 import { EventReader } from '../events.js';
 import { feedOf, startBoard } from '../board-app.js';
-
-const environment = TestEnvironment.ofAll();
+import { serverOfAll } from '../../../support/test-servers.js';
 
 const guard = { canActivate: () => true };
 
@@ -39,11 +36,7 @@ it.each([
   }
 });
 
-let server: RedisServer;
-
-beforeAll(async () => {
-  server = await environment.server();
-});
+const server = serverOfAll();
 
 describe.each(['express', 'fastify'] as const)('on %s', (platform) => {
   it('a viewer that goes before the store has answered is none', async () => {

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { LockService } from '../../../../lib/index.js';
 import { CLAIM } from '../../../../lib/store/queue-messages.js';
 import { Stage } from '../../../pitfalls/stage.js';
-import { RedisCluster } from '../../../support/redis-cluster.js';
 import { Worker, type WorkerOptions } from '../../../support/worker.js';
 import { FAIR, type Kind, lockOf, queued, take } from '../../../queue/kinds.js';
+import { clusterOfAll } from '../../../support/test-servers.js';
 
 const stage = Stage.set();
 const PATIENT = { waitTime: Infinity };
@@ -61,11 +61,7 @@ async function late(
 }
 
 describe('63: dead waiters side by side on a cluster, which tells no process of the subscribers', () => {
-  let cluster: RedisCluster;
-  beforeAll(async () => {
-    cluster = await RedisCluster.start();
-  });
-  afterAll(() => cluster.stop());
+  const cluster = clusterOfAll();
 
   it('one to five that were killed cost a claim each', async () => {
     const connection = { cluster: cluster.addresses };

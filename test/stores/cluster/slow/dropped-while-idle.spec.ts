@@ -1,19 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { until } from '../../../scenarios/until.js';
-import { RedisCluster } from '../../../support/redis-cluster.js';
 import { TcpProxy } from '../../../support/tcp-proxy.js';
 import { TestEnvironment } from '../../../support/test-environment.js';
+import { clusterOfAll } from '../../../support/test-servers.js';
 
 const environment = TestEnvironment.ofEach();
 
-let cluster: RedisCluster;
-
-beforeAll(async () => {
-  cluster = await RedisCluster.start();
-});
-
-afterAll(() => cluster.stop());
+const cluster = clusterOfAll();
 
 /** A service that reaches each node over a proxy, and has used all its connections. */
 async function stage() {

@@ -1,23 +1,20 @@
-import { afterAll, beforeAll, describe, it } from '@jest/globals';
+import { beforeAll, describe, it } from '@jest/globals';
 import { Cluster } from 'ioredis';
 import { Cluster as OlderCluster } from 'ioredis-5';
 import type { LockModuleOptions } from '../../../../lib/index.js';
 import { until } from '../../../scenarios/until.js';
-import { RedisCluster } from '../../../support/redis-cluster.js';
 import { TcpProxy } from '../../../support/tcp-proxy.js';
 import { TestEnvironment } from '../../../support/test-environment.js';
+import { clusterOfAll } from '../../../support/test-servers.js';
 
 const environment = TestEnvironment.ofEach();
-let cluster: RedisCluster;
+const cluster = clusterOfAll();
 
 beforeAll(async () => {
-  cluster = await RedisCluster.start();
   // A client does not connect to a replica, and so does not lose one.
   const slots = () => cluster.servers[0]!.client().cluster('SLOTS') as Promise<unknown[][]>;
   await until(async () => (await slots()).every(([, , master, replica]) => Boolean(master && replica)));
 });
-
-afterAll(() => cluster.stop());
 
 interface Node {
   host: string;

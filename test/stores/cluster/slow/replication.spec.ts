@@ -1,23 +1,17 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { type Lock, type LockService, LockUnavailableError } from '../../../../lib/index.js';
 import { TestEnvironment } from '../../../support/test-environment.js';
 import { until } from '../../../scenarios/until.js';
-import { RedisCluster } from '../../../support/redis-cluster.js';
 import type { RedisServer } from '../../../support/redis-server.js';
 import { masterOf } from '../../../support/replicas.js';
+import { clusterOfAll } from '../../../support/test-servers.js';
 
 /** ms; a command has two seconds then, and WAIT half of one: a machine with much to do needs them. */
 const LEASE = 12_000;
 
 const environment = TestEnvironment.ofEach();
-let cluster: RedisCluster;
+const cluster = clusterOfAll();
 let names = 0;
-
-beforeAll(async () => {
-  cluster = await RedisCluster.start();
-});
-
-afterAll(() => cluster.stop());
 
 const service = (): LockService =>
   environment.service({

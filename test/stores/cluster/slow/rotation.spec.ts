@@ -1,19 +1,13 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { Cluster } from 'ioredis';
 import { Cluster as OlderCluster } from 'ioredis-5';
 import type { LockEvent } from '../../../../lib/index.js';
 import { until } from '../../../scenarios/until.js';
-import { RedisCluster } from '../../../support/redis-cluster.js';
 import { TestEnvironment } from '../../../support/test-environment.js';
+import { clusterOfAll } from '../../../support/test-servers.js';
 
 const environment = TestEnvironment.ofEach();
-let cluster: RedisCluster;
-
-beforeAll(async () => {
-  cluster = await RedisCluster.start();
-});
-
-afterAll(() => cluster.stop());
+const cluster = clusterOfAll();
 
 const onAll = (...command: [string, ...string[]]) =>
   Promise.all(cluster.servers.map((server) => server.client().call(...command)));

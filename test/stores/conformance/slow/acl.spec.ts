@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { isLockUnavailableError } from '../../../../lib/index.js';
 import { createStore } from '../../../support/store.js';
@@ -7,6 +7,7 @@ import { TestEnvironment } from '../../../support/test-environment.js';
 import { until } from '../../../scenarios/until.js';
 import { createLeastUser, LEAST_PRIVILEGES } from '../../../support/acl.js';
 import { RedisServer } from '../../../support/redis-server.js';
+import { serverOfAll } from '../../../support/test-servers.js';
 
 describeLockStore('single Redis server, a user with the least privileges', async () => {
   const server = await RedisServer.start();
@@ -23,11 +24,7 @@ describeLockStore('single Redis server, a user with the least privileges', async
 
 describe('The privileges that the guide lists', () => {
   const environment = TestEnvironment.ofAll();
-  let server: RedisServer;
-
-  beforeAll(async () => {
-    server = await environment.server();
-  });
+  const server = serverOfAll();
 
   /** Everything that a lock can do, as a user with these privileges. Rejects with the first thing that does not work. */
   async function everything(privileges: readonly string[]): Promise<void> {

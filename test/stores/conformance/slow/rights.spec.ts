@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { isLockUnavailableError, type Lease, type Lock, type LockService } from '../../../../lib/index.js';
 import { LogLines } from '../../redis/log-lines.js';
 import { TestEnvironment } from '../../../support/test-environment.js';
 import { until } from '../../../scenarios/until.js';
 import { createLeastUser, LEAST_PRIVILEGES } from '../../../support/acl.js';
-import type { RedisServer } from '../../../support/redis-server.js';
+import { serverOfAll } from '../../../support/test-servers.js';
 
 const KINDS: Record<string, (locks: LockService) => Lock> = {
   plain: (locks) => locks.getLock('name'),
@@ -28,15 +28,12 @@ const COMMANDS: Record<string, (lease: Lease, lock: Lock) => unknown> = {
 const RIGHTS = LEAST_PRIVILEGES.filter((privilege) => privilege.startsWith('+')).map((right) =>
   right.slice(1),
 );
-
-const environment = new TestEnvironment();
 const services = new TestEnvironment();
-let server: RedisServer;
+const server = serverOfAll();
 let redis: Redis;
 let logs: LogLines;
 
 beforeAll(async () => {
-  server = await environment.server();
   redis = server.client();
 });
 
@@ -51,8 +48,6 @@ afterEach(async () => {
   await services.end();
   logs.stop();
 });
-
-afterAll(() => environment.end());
 
 const take = (right: string) => redis.acl('SETUSER', 'user', `-${right}`);
 const give = (right: string) => redis.acl('SETUSER', 'user', `+${right}`);

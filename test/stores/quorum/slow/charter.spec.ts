@@ -68,15 +68,12 @@ const ways: Record<string, Way> = {
 };
 
 describe('A node that restarts (pitfall 79)', () => {
-  let environment: QuorumEnvironment;
+  const environment = QuorumEnvironment.forEach(3);
   let proxies: TcpProxy[];
 
   beforeEach(async () => {
-    environment = await QuorumEnvironment.of(3);
     proxies = await environment.proxies();
   });
-
-  afterEach(() => environment.end());
 
   const holding = (options: Partial<LockModuleOptions>) =>
     environment.quorum(
@@ -167,11 +164,7 @@ describe('A planned change of the set', () => {
 });
 
 describe('Services with different sets of nodes', () => {
-  let environment: QuorumEnvironment;
-  beforeEach(async () => {
-    environment = await QuorumEnvironment.of(5);
-  });
-  afterEach(() => environment.end());
+  const environment = QuorumEnvironment.forEach(5);
 
   it.each([
     ['3 and 5', [0, 1, 2], [0, 1, 2, 3, 4]],

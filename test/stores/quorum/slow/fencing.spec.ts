@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { LockService } from '../../../../lib/index.js';
 import { until } from '../../../scenarios/until.js';
 import { QuorumEnvironment } from '../quorum-environment.js';
@@ -11,16 +11,7 @@ const LEASE = 4_000;
  * clock is ahead is played by one whose fence is.
  */
 describe('Fencing tokens of a quorum of three', () => {
-  let environment: QuorumEnvironment;
-
-  beforeEach(async () => {
-    environment = await QuorumEnvironment.of(3);
-  });
-
-  afterEach(async () => {
-    for (const node of environment.nodes) node.thaw();
-    await environment.end();
-  });
+  const environment = QuorumEnvironment.forEach(3);
 
   /** The clock of a node is so many ms ahead of the machine's. */
   const setAhead = async (index: number, ms: number) => {

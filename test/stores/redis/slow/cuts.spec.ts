@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
@@ -6,9 +6,9 @@ import type { Lease, LockService } from '../../../../lib/index.js';
 import * as scripts from '../../../support/scripts.js';
 import { TestEnvironment } from '../../../support/test-environment.js';
 import { until } from '../../../scenarios/until.js';
-import type { RedisServer } from '../../../support/redis-server.js';
 import { TcpProxy } from '../../../support/tcp-proxy.js';
 import { lockKeys } from '../../../support/keys.js';
+import { serverOfAll } from '../../../support/test-servers.js';
 
 /** ms: longer than any call waits, so a caller that gets a lock has not waited for a lease to run out. */
 const LEASE = 300_000;
@@ -27,14 +27,13 @@ const commandsOf = (locks: LockService) =>
 
 /** Each reply is cut off after every number of bytes, where the server has carried the command out. */
 describe.each(CLIENTS)('A connection that is cut within a reply, of %s', (client, connect) => {
-  const environment = new TestEnvironment();
-  let server: RedisServer;
+  const environment = TestEnvironment.ofAll();
+  const server = serverOfAll();
   let proxy: TcpProxy;
   let locks: LockService;
   let other: LockService;
 
   beforeAll(async () => {
-    server = await environment.server();
     for (const { source } of Object.values(scripts)) await server.client().script('LOAD', source);
     proxy = await TcpProxy.start(server.port);
     environment.add(() => proxy.stop());
@@ -48,8 +47,6 @@ describe.each(CLIENTS)('A connection that is cut within a reply, of %s', (client
     locks = environment.service({ connection, leaseTime: LEASE });
     other = environment.service({ connection: server.url, leaseTime: LEASE });
   });
-
-  afterAll(() => environment.end());
 
   const holder = async (name: string) => (await other.inspect(name))?.holders[0]?.owner;
   /** The cut has happened, and is over. */
@@ -153,9 +150,7 @@ describe.each(CLIENTS)('A connection that is cut within a reply, of %s', (client
 });
 
 describe('A connection that is slow', () => {
-  const environment = new TestEnvironment();
-
-  afterAll(() => environment.end());
+  const environment = TestEnvironment.ofAll();
 
   /** Two services, one of them behind a proxy. */
   async function nearAndFar(connect: (url: string) => string | Redis = (url) => url) {

@@ -13,7 +13,7 @@ import { FAIR, type Kind, lockOf, PLAIN, queued, READ, semaphore, WRITE } from '
 import { TestEnvironment } from '../../../support/test-environment.js';
 import { until } from '../../../scenarios/until.js';
 import { isFence, lockKeys } from '../../../support/keys.js';
-import type { RedisServer } from '../../../support/redis-server.js';
+import { serverOfEach } from '../../../support/test-servers.js';
 
 const LEASE = 12_000;
 const MINUTE = 60_000;
@@ -26,14 +26,13 @@ const QUEUED: [string, Kind][] = [
 const KINDS: [string, Kind][] = [['plain', PLAIN], ...QUEUED];
 
 const environment = TestEnvironment.ofEach();
-let server: RedisServer;
+const server = serverOfEach();
 let locks: LockService;
 let other: LockService;
 let store: LockStore;
 let events: LockEvent[];
 
 beforeEach(async () => {
-  server = await environment.server();
   locks = environment.service({ connection: server.url, leaseTime: LEASE });
   other = environment.service({ connection: server.url, leaseTime: LEASE });
   store = createStore({ connection: server.url }, { keyPrefix: 'lock:', leaseTime: LEASE });

@@ -9,14 +9,11 @@ import { MASTER_ARGS, startReplica } from '../../../support/replicas.js';
 import { TcpProxy } from '../../../support/tcp-proxy.js';
 import { TestEnvironment } from '../../../support/test-environment.js';
 import { FAIR_TERMS } from '../foreign.js';
+import { serverOfEach } from '../../../support/test-servers.js';
 
 const LEASE = 60_000;
 const environment = TestEnvironment.ofEach();
-let server: RedisServer;
-
-beforeEach(async () => {
-  server = await environment.server({ args: MASTER_ARGS });
-});
+const server = serverOfEach({ args: MASTER_ARGS });
 
 type Ask = (store: LockStore) => Promise<unknown>;
 

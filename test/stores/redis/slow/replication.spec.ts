@@ -15,6 +15,7 @@ import type { RedisServer } from '../../../support/redis-server.js';
 import { MASTER_ARGS, startReplica } from '../../../support/replicas.js';
 import { lockKeys } from '../../../support/keys.js';
 import { TcpProxy } from '../../../support/tcp-proxy.js';
+import { serverOfEach } from '../../../support/test-servers.js';
 
 /** ms; a command has two seconds then, and WAIT half of one. */
 const LEASE = 12_000;
@@ -25,11 +26,10 @@ const LASTING = { leaseTime: 300_000, ...PATIENT };
 
 describe('replication', () => {
   const environment = TestEnvironment.ofEach();
-  let master: RedisServer;
+  const master = serverOfEach({ args: MASTER_ARGS });
   let replica: RedisServer;
 
   beforeEach(async () => {
-    master = await environment.server({ args: MASTER_ARGS });
     replica = await startReplica(master);
     environment.add(() => replica.stop());
   });

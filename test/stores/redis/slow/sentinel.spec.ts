@@ -11,6 +11,7 @@ import { SentinelDeployment } from '../../../support/sentinel.js';
 import { TcpProxy } from '../../../support/tcp-proxy.js';
 import type { HoldRecord } from '../../../support/worker.js';
 import { lockKeys } from '../../../support/keys.js';
+import { serverOfEach } from '../../../support/test-servers.js';
 
 /** ms: longer than a failover takes, so that holders can be told the truth. */
 const LEASE = 20_000;
@@ -194,20 +195,17 @@ describe('Sentinel: when the master', () => {
 });
 
 describe('A connection that leads to a demoted master', () => {
-  const environment = new TestEnvironment();
-  let former: RedisServer;
+  const environment = TestEnvironment.ofEach();
+  const former = serverOfEach({ args: MASTER_ARGS });
   let next: RedisServer;
   let proxy: TcpProxy;
 
   beforeEach(async () => {
-    former = await environment.server({ args: MASTER_ARGS });
     next = await startReplica(former);
     proxy = await TcpProxy.start(former.port);
     environment.add(() => proxy.stop());
     environment.add(() => next.stop());
   });
-
-  afterEach(() => environment.end());
 
   /** As managed services do: the name leads to the new master, and open connections stay where they are. */
   const failOver = async () => {

@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { LockKindMismatchError, LockUnavailableError, type LockService } from '../../../../lib/index.js';
 import { TestEnvironment } from '../../../support/test-environment.js';
@@ -141,7 +141,7 @@ const failure = async (attempt: () => Promise<unknown>): Promise<{ error: unknow
 };
 
 describe.each(STATES)('When Redis %s', (_, code, enter, args = []) => {
-  const environment = new TestEnvironment();
+  const environment = TestEnvironment.ofEach();
   let server: RedisServer;
   let locks: LockService;
   let onClient: LockService;
@@ -159,8 +159,6 @@ describe.each(STATES)('When Redis %s', (_, code, enter, args = []) => {
     for (const service of [locks, onClient])
       await (await service.acquire('secret-name', { waitTime: 60_000 })).release();
   });
-
-  afterEach(() => environment.end());
 
   it('no caller gets a lock or is told that it is busy, all are answered, and it works again afterwards', async () => {
     const cure = await enter(server);
@@ -206,7 +204,7 @@ describe.each(STATES)('When Redis %s', (_, code, enter, args = []) => {
 });
 
 describe('When the name belongs to something else', () => {
-  const environment = new TestEnvironment();
+  const environment = TestEnvironment.ofAll();
   let server: RedisServer;
   let redis: Redis;
   let locks: LockService;
@@ -216,8 +214,6 @@ describe('When the name belongs to something else', () => {
     redis = server.client();
     locks = environment.service({ connection: server.url });
   });
-
-  afterAll(() => environment.end());
 
   it('a kind that the store names cannot forge a line of a log, nor end the quotation', async () => {
     await redis.zadd('lock:forged', Date.now() + 60_000, 'xother:1');
