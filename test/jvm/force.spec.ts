@@ -68,16 +68,6 @@ describeOnJvm('Redisson on a JVM and this package: a lock is taken away from the
     expect(lease.held).toBe(false);
   });
 
-  it('a release after a forceUnlock takes nothing from the thread that has the lock now', async () => {
-    const java = jvm.thread('main');
-    const lease = await locks.acquire('taken over');
-    await java.forceUnlock('taken over');
-    await java.lock('taken over');
-    await lease.release();
-    expect(await java.isHeld('taken over')).toBe(true);
-    await java.unlock('taken over');
-  });
-
   it('forceRelease takes a lock from a thread, which cannot unlock it any more, and wakes waiters', async () => {
     const java = jvm.thread('main');
     await java.lock('forced here');
