@@ -32,20 +32,6 @@ describe('the callers of one process', () => {
     expect(order).toEqual(Array.from({ length: 30 }, (_, n) => n));
   });
 
-  it('cost the store as much as one caller', async () => {
-    const [holder, locks] = [open(), open()];
-    const lease = await holder.acquire('a');
-    store.calls.acquire = 0;
-    const waiting = Promise.all(Array.from({ length: 100 }, () => locks.using('a', () => pass(0))));
-    await pass(20);
-    // One try, and one more that takes a place, as soon as messages are heard.
-    expect(store.calls.acquire).toBe(2);
-    await lease.release();
-    await waiting;
-    // 16 hand-offs per tenure: 6 tenures of 17.
-    expect(store.calls.acquire).toBeLessThanOrEqual(2 + 6 + 1);
-  });
-
   it('leave no queue and no subscription behind', async () => {
     const locks = open();
     await Promise.all(Array.from({ length: 10 }, () => locks.using('a', () => pass(1))));
@@ -154,24 +140,6 @@ describe('a waiter that leaves', () => {
     expect((await stayer).held).toBe(true);
     expect(store.calls.acquire).toBe(1);
   });
-
-  it('leaves its request to the waiters behind it that want another lease, which they get of a request of their own', async () => {
-    const locks = open();
-    const reply = deferred();
-    store.beforeAcquire = () => reply.promise;
-    const controller = new AbortController();
-    const leaver = locks.acquire('a', { signal: controller.signal });
-    const stayer = locks.acquire('a', { leaseTime: 5_000 });
-    await pass(5);
-    controller.abort();
-    await expect(leaver).rejects.toMatchObject({ code: 'LOCK_ABORTED' });
-    reply.resolve();
-    const lease = await stayer;
-    expect(lease.remainingTime()).toBeGreaterThan(2_000);
-    // Else it would be in the way for longer than anybody waits, if this process died.
-    expect((await locks.inspect('a'))?.remainingTime).toBeLessThanOrEqual(5_000);
-    expect(store.released.map(({ owner }) => owner)).not.toContain(lease.owner);
-  });
 });
 
 describe('a caller that has just been granted the lock', () => {
@@ -208,20 +176,6 @@ describe('a caller that has just been granted the lock', () => {
     void locks.close();
     await refused;
     expect(callback).not.toHaveBeenCalled();
-  });
-});
-
-describe('an answer that the store did not give in time', () => {
-  it('is asked for again until the wait time is over, then reported as what it was', async () => {
-    const locks = open();
-    store.beforeAcquire = () => {
-      throw new LockUnavailableError('a', { cause: new Error('READONLY'), effect: 'refused' });
-    };
-    const failure = await locks.acquire('a', { waitTime: 300 }).catch((error: unknown) => error);
-    expect(failure).toMatchObject({ code: 'LOCK_UNAVAILABLE', cause: new Error('READONLY') });
-    expect(store.calls.acquire).toBeGreaterThan(2);
-    expect(store.calls.release).toBe(0);
-    await expect(locks.tryAcquire('a')).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE' });
   });
 });
 
@@ -287,19 +241,6 @@ describe('a hold that only this process believes in', () => {
     const believed = await locks.acquire('a', options);
     await open().forceRelease('a');
     expect(await locks.tryAcquire('a')).toMatchObject({ held: true });
-    expect(believed.signal.reason).toMatchObject({ reason: 'deleted' });
-  });
-
-  it.each(KINDS)('ends with the message of a release (%s)', async (_, options) => {
-    const locks = open();
-    const believed = await locks.acquire('a', options);
-    const waiting = locks.acquire('a', { waitTime: 20_000 });
-    // Longer than the message of the release before it may take.
-    await pass(150);
-    const began = performance.now();
-    await store.forceRelease('a');
-    expect((await waiting).held).toBe(true);
-    expect(performance.now() - began).toBeLessThan(5_000);
     expect(believed.signal.reason).toMatchObject({ reason: 'deleted' });
   });
 

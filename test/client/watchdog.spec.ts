@@ -64,42 +64,32 @@ describe('the watchdog', () => {
     expect(lease.held).toBe(true);
   });
 
-  it('renews 1,000 leases together', async () => {
-    for (let n = 0; n < 1_000; n++) {
+  it('renews 100 leases together', async () => {
+    for (let n = 0; n < 100; n++) {
       await locks.acquire(`a${String(n)}`);
-      jest.advanceTimersByTime(1);
+      jest.advanceTimersByTime(10);
     }
     await jest.advanceTimersByTimeAsync(10_000);
     expect(store.calls.renew).toBe(1);
   });
 
-  it('gives the store a few thousand leases at a time, and first the leases that end first', async () => {
-    const { leases, asked, answer } = await manyDueAtOnce(5_000);
+  it('gives the store a few thousand leases at a time, first those that end first, and none that is released before its turn', async () => {
+    const { leases, asked, answer } = await manyDueAtOnce(2_500);
     await jest.advanceTimersByTimeAsync(10_000);
     expect(asked).toHaveLength(2_000);
     // The last thousand were taken for a shorter time: due with the others, they end first.
     expect(asked.slice(0, 1_000).every((name) => name.startsWith('short'))).toBe(true);
-    answer();
-    await jest.advanceTimersByTimeAsync(0);
-    expect(asked).toHaveLength(4_000);
-    answer();
-    await jest.advanceTimersByTimeAsync(0);
-    expect(asked).toHaveLength(5_000);
-    expect(new Set(asked).size).toBe(5_000);
-    answer();
-    await jest.advanceTimersByTimeAsync(0);
-    expect(leases.every((lease) => lease.remainingTime() > 20_000)).toBe(true);
-  });
-
-  it('does not renew what was released before it was its turn', async () => {
-    const { leases, asked, answer } = await manyDueAtOnce(3_000);
-    await jest.advanceTimersByTimeAsync(10_000);
     const standing = leases.filter(({ name }) => !asked.includes(name));
-    expect(standing).toHaveLength(1_000);
-    await Promise.all(standing.map((lease) => lease.release()));
+    const released = standing.splice(0, 400);
+    await Promise.all(released.map((lease) => lease.release()));
     answer();
     await jest.advanceTimersByTimeAsync(0);
-    expect(asked).toHaveLength(2_000);
+    expect(asked.slice(2_000)).toEqual(standing.map(({ name }) => name));
+    answer();
+    await jest.advanceTimersByTimeAsync(0);
+    const renewed = leases.filter(({ held }) => held);
+    expect(renewed).toHaveLength(2_100);
+    expect(renewed.every((lease) => lease.remainingTime() > 20_000)).toBe(true);
   });
 
   it('renews the leases of other nodes while one does not answer', async () => {
@@ -112,12 +102,12 @@ describe('the watchdog', () => {
           ? requests.map(() => new Promise<HoldState>(() => undefined))
           : renew(requests),
       );
-    const names = Array.from({ length: 2_500 }, (_, n) => `dead${String(n)}`);
+    const names = Array.from({ length: 2_100 }, (_, n) => `dead${String(n)}`);
     await Promise.all([...names, 'well'].map((name) => locks.acquire(name)));
     await jest.advanceTimersByTimeAsync(60_000);
     expect((await locks.inspect('well'))?.remainingTime).toBeGreaterThan(19_000);
     const lost = events.filter((event) => event.type === 'lost');
-    expect(lost).toHaveLength(2_500);
+    expect(lost).toHaveLength(2_100);
     expect(lost.every(({ reason }) => reason === 'unreachable')).toBe(true);
   });
 
@@ -146,22 +136,6 @@ describe('the watchdog', () => {
     expect(events.filter((event) => event.type === 'renewal-failed')).toEqual([]);
   });
 
-  it('announces the loss at the deadline when no renewal comes through', async () => {
-    store.onRenew = unreachable;
-    const lease = await locks.acquire('a');
-    const { signal } = lease;
-    await jest.advanceTimersByTimeAsync(29_690);
-    expect(signal.aborted).toBe(false);
-    await jest.advanceTimersByTimeAsync(10);
-    expect(signal.aborted).toBe(true);
-    expect(lease.held).toBe(false);
-    expect((signal.reason as LockLostError).reason).toBe('unreachable');
-    expect(events).toContainEqual(expect.objectContaining({ type: 'lost', reason: 'unreachable' }));
-    const { renew } = store.calls;
-    await jest.advanceTimersByTimeAsync(60_000);
-    expect(store.calls.renew).toBe(renew);
-  });
-
   it('does not take a renewal that was answered after the deadline for a lease, and frees the lock', async () => {
     const answer = deferred();
     store.onRenew = () => answer.promise;
@@ -179,15 +153,6 @@ describe('the watchdog', () => {
     await jest.advanceTimersByTimeAsync(15_001);
     expect(lease.remainingTime()).toBeLessThan(25_000);
     expect(lease.remainingTime()).toBeGreaterThan(24_000);
-  });
-
-  it('does not renew after the release, even one that was due at the same moment', async () => {
-    const lease = await locks.acquire('a');
-    await jest.advanceTimersByTimeAsync(9_999);
-    const released = lease.release();
-    await jest.advanceTimersByTimeAsync(100_000);
-    await released;
-    expect(store.calls.renew).toBe(0);
   });
 
   it('leaves no timer when the last lease is released', async () => {

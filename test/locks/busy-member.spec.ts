@@ -1,14 +1,12 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import type {
+  LockService} from '../../lib/index.js';
 import {
-  isLockTimeoutError,
   type Lock,
   type LockModuleOptions,
-  LockService,
   LockTimeoutError,
   MemoryLockStore,
-  type UsingOptions,
 } from '../../lib/index.js';
-import { startRedis, type TestRedis } from '../support/redis.js';
 import { TestEnvironment } from '../support/test-environment.js';
 
 /** Of a lease of 10 minutes that has just begun. In the queue of a fair lock the claim of a waiter may come after it. */
@@ -19,8 +17,7 @@ const expectLeft = ({ remainingTime = 0 }: LockTimeoutError) => {
 };
 
 describe('A busy member', () => {
-  const environment = new TestEnvironment();
-  afterAll(() => environment.end());
+  const environment = TestEnvironment.ofAll();
 
   const STORES: [string, () => Promise<LockModuleOptions>][] = [
     ['memory', () => Promise.resolve({ store: new MemoryLockStore() })],
@@ -81,53 +78,5 @@ describe('A busy member', () => {
         await (await several(locks).acquire()).release();
       },
     );
-  });
-});
-
-describe('The time left', () => {
-  let redis: TestRedis;
-  let holder: LockService | undefined;
-  let caller: LockService;
-
-  beforeAll(async () => {
-    redis = await startRedis();
-  });
-
-  afterAll(() => redis.stop());
-
-  afterEach(async () => {
-    await Promise.all([holder?.close(), caller.close()]);
-    holder = undefined;
-  });
-
-  const refusal = (call: Promise<unknown>): Promise<LockTimeoutError> =>
-    call.then(
-      () => Promise.reject(new Error('the lock is not busy')),
-      (error: unknown) => (isLockTimeoutError(error) ? error : Promise.reject(error as Error)),
-    );
-
-  describe.each([
-    ['memory', () => ({ store: new MemoryLockStore() })],
-    ['Redis', () => ({ connection: redis.url })],
-  ])('LockTimeoutError on %s', (_, options) => {
-    const open = (): [holder: LockService, caller: LockService] => {
-      const shared = options();
-      holder = new LockService(shared);
-      caller = new LockService(shared);
-      return [holder, caller];
-    };
-
-    it.each<[string, UsingOptions]>([
-      ['a plain lock', {}],
-      ['a fair lock', { kind: 'fair' }],
-      ['a write lock', { kind: 'write' }],
-    ])('says what the lease in the way has left, of %s', async (_kind, kind) => {
-      const [holder, caller] = open();
-      await holder.acquire('a', { ...kind, leaseTime: 600_000 });
-      for (const waitTime of [0, 30]) {
-        expectLeft(await refusal(caller.acquire('a', { ...kind, waitTime })));
-        expectLeft(await refusal(holder.acquire('a', { ...kind, waitTime })));
-      }
-    });
   });
 });

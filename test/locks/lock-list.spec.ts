@@ -146,17 +146,6 @@ describe('list', () => {
     expect(d?.longestWait).toBeNull();
   });
 
-  it('tells of the locks that are held, or waited for, where that is asked', async () => {
-    store.step('held', 'both', 'waited');
-    const queue = [{ owner: 'x:1', mode: 'exclusive', since: 5, dead: false } as const];
-    store.known.set('both', held('other:1', { queue }));
-    store.known.set('waited', held('', { holders: [], queue }));
-    const named = async (state: 'held' | 'waited') =>
-      (await locks.list({ state })).locks.map(({ name }) => name);
-    expect(await named('held')).toEqual(['both', 'held']);
-    expect(await named('waited')).toEqual(['both', 'waited']);
-  });
-
   it('says of a store without a listing that it has none', async () => {
     const bare = new Proxy<LockStore>(store, {
       get: (target, member) => {
@@ -180,19 +169,5 @@ describe('inspect', () => {
     expect(await locks.inspect('a')).toBeNull();
     store.known.set('a', held('', { holders: [], queue: [waiter('dead:1', time, true)], listeners: 2 }));
     expect(await locks.inspect('a')).toBeNull();
-  });
-
-  it('counts the processes that wait for a plain lock with an entry and without', async () => {
-    store.known.set(
-      'a',
-      held('other:1', { queue: [waiter('x:1', time), waiter('y:1', time, true)], listeners: 2 }),
-    );
-    expect((await locks.inspect('a'))?.waiters).toEqual({ local: 0, processes: 3 });
-    store.known.set('a', held('', { holders: [], queue: [waiter('x:1', time)] }));
-    expect(await locks.inspect('a')).toMatchObject({
-      holders: [],
-      remainingTime: 0,
-      queue: [{ position: 1 }],
-    });
   });
 });

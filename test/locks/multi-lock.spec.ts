@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { getEventListeners } from 'node:events';
-import { setTimeout as sleep } from 'node:timers/promises';
 import {
   isLockLostError,
   type Lease,
@@ -44,20 +43,6 @@ describe('a multi-lock', () => {
     expect(await locks.inspect('a')).toBeNull();
   });
 
-  it('holds nothing when one member is busy, and nothing while it waits for it', async () => {
-    const busy = await locks.acquire('b');
-    expect(await locks.tryAcquire(['a', 'b'])).toBeNull();
-    const waiting = locks.acquire(['a', 'b']);
-    await sleep(20);
-    const meanwhile = await locks.tryAcquire('a');
-    expect(meanwhile).not.toBeNull();
-    await meanwhile?.release();
-    await busy.release();
-    const lease = await waiting;
-    expect(lease.held).toBe(true);
-    await lease.release();
-  });
-
   it('leaves no listener on the lease of an enclosing scope, read before its release or after', async () => {
     await locks.using('a', async (outer) => {
       const read = (lease: Lease) => [lease.signal, lease.releaseRequested];
@@ -80,18 +65,6 @@ describe('a multi-lock', () => {
       });
       expect(locks.getLock('a').holdCount()).toBe(1);
     });
-  });
-
-  it('lets two that want the same names in different order both get through', async () => {
-    let inside = 0;
-    const work = async () => {
-      expect(++inside).toBe(1);
-      await sleep(1);
-      inside--;
-    };
-    await Promise.all(
-      Array.from({ length: 20 }, (_, n) => locks.using(n % 2 ? ['a', 'b'] : ['b', 'a'], work)),
-    );
   });
 
   it('has a fencing token per member, of which its own is the greatest', async () => {
@@ -121,7 +94,7 @@ describe('a multi-lock', () => {
     await busy.release();
   });
 
-  it('is woken by the release of whichever name is in the way', async () => {
+  it('is woken by the release of whichever name is in the way (pitfall 46)', async () => {
     const [a, b] = [await others.acquire('a'), await others.acquire('b')];
     const waiting = locks.acquire(['a', 'b'], { waitTime: 5_000 });
     await until(async () => (await locks.inspect('a'))?.waiters.local === 1);
@@ -209,7 +182,7 @@ describe('a multi-lock', () => {
     store.afterAcquire = () => {
       if (lost-- > 0) throw new LockUnavailableError('a', { cause: new Error('reply lost') });
     };
-    const lease = await locks.acquire(['a', 'b'], { waitTime: 5_000 });
+    const lease = await locks.acquire(['a', 'b'], { waitTime: 60_000 });
     expect(store.released.map(({ name }) => name)).toEqual(['a', 'b']);
     expect(store.released[0]?.owner).not.toBe(lease.owner.split(',')[0]);
     await lease.release();

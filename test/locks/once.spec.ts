@@ -92,19 +92,6 @@ describe('once', () => {
     expect(runs).toEqual(['first', 'shorter', 'last']);
   });
 
-  it('lets the next try after a failure: a call that waits, or one that comes', async () => {
-    const order: string[] = [];
-    const fails = a.once('report', { period: '1h' }, async () => {
-      await pass(30);
-      order.push('failed');
-      throw new TypeError('no paper');
-    });
-    const waits = b.once('report', { period: '1h' }, () => order.push('ran'));
-    expect(await failure(fails)).toBeInstanceOf(TypeError);
-    expect((await waits).ran).toBe(true);
-    expect(order).toEqual(['failed', 'ran']);
-  });
-
   it('lets none try before retryAfterFailure is over', async () => {
     const options = { period: '1h', retryAfterFailure: 200 } as const;
     let failed = 0;

@@ -274,19 +274,6 @@ describe('a ticket', () => {
     await a.acquire('job');
     expect(await reasonOf(b.resume(ticket))).toBe('taken');
   });
-
-  it('is resumed by one of many that try at once', async () => {
-    const ticket = await (await a.acquire('job')).handOver();
-    const tries = Array.from({ length: 20 }, (_, n) => (n % 2 === 0 ? a : b).resume(ticket));
-    const answers = await Promise.allSettled(tries);
-    const won = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
-    expect(won).toHaveLength(1);
-    expect(won[0]!.held).toBe(true);
-    for (const answer of answers)
-      if (answer.status === 'rejected') expect(isLockLostError(answer.reason)).toBe(true);
-    await won[0]!.release();
-    expect(await b.inspect('job')).toBeNull();
-  });
 });
 
 describe('handOver refuses', () => {

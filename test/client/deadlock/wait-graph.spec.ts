@@ -1,9 +1,10 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { lookFrom } from '../../../lib/client/deadlock/look.js';
 import { type NestedWait, nestedWaits } from '../../../lib/client/deadlock/nested-wait.js';
-import { findDeadlock, type GraphWait, latestOf } from '../../../lib/client/deadlock/wait-graph.js';
 import { Reading } from '../../../lib/client/deadlock/reading.js';
-import { encodeNote } from '../../../lib/client/deadlock/wait-notes.js';
+import { StandingDeadlocks } from '../../../lib/client/deadlock/standing-deadlocks.js';
+import { findDeadlock, type GraphWait, latestOf } from '../../../lib/client/deadlock/wait-graph.js';
+import { decodeNote, encodeNote, type NotedWait } from '../../../lib/client/deadlock/wait-notes.js';
 import type { StoredLock, StoreWaits } from '../../../lib/store/lock-store.js';
 import { Random } from '../../programs/chaos/random.js';
 import { times } from '../../support/tier.js';
@@ -14,6 +15,7 @@ const wait = (id: string, holds: string[], owners: string[], rule: 'one' | 'all'
   holds,
   blockers: { owners, rule },
 });
+
 const ids = (waits: readonly GraphWait[] | undefined) => waits?.map(({ id }) => id);
 
 describe('findDeadlock', () => {
@@ -197,5 +199,115 @@ describe('a look over processes', () => {
     }
     expect(found).toBeGreaterThan(FLEETS / 3);
     expect(none).toBeGreaterThan(FLEETS / 3);
+  });
+});
+
+const held = (name: string, owner: string): StoredLock => ({
+  kind: 'lock',
+  holders: [{ owner, remainingTime: 1_000, since: 0, mode: 'exclusive' }],
+  queue: [{ owner: `waits for ${name}`, mode: 'exclusive', since: 0 }],
+  fencingToken: 1,
+  listeners: 0,
+});
+
+/** Two processes, each of which holds one lock and waits for the other. */
+function twoProcesses() {
+  let stamp = 0;
+  const locks = new Map([
+    ['a', held('a', 'p:1')],
+    ['b', held('b', 'q:1')],
+  ]);
+  const notes = (client: string, name: string, holds: string): string =>
+    encodeNote({
+      process: client,
+      stamp,
+      waits: [
+        {
+          ...{ id: `${client}/1`, since: 1, name, label: `label of ${name}`, holds: [holds] },
+          ...{ breaks: false, mode: 'exclusive', permits: undefined },
+        },
+      ],
+    });
+  const store = {
+    inspect: (name: string) => Promise.resolve(locks.get(name) ?? null),
+    waits: {
+      keep: () => Promise.resolve(),
+      forget: () => Promise.resolve(),
+      find: (client: string) =>
+        Promise.resolve(client === 'p' ? notes('p', 'b', 'p:1') : notes('q', 'a', 'q:1')),
+    },
+  };
+  return {
+    standing: new StandingDeadlocks(store, 'observer'),
+    locks,
+    writeAgain: () => stamp++,
+  };
+}
+
+it('a deadlock of two processes is certain when the fourth look in a row shows it with news of both', async () => {
+  const { standing, locks, writeAgain } = twoProcesses();
+  const steps = [
+    { name: 'b', label: 'label of b', process: 'p' },
+    { name: 'a', label: 'label of a', process: 'q' },
+  ];
+  const found: (readonly unknown[])[] = [];
+  for (let look = 0; look < 3; look++) {
+    found.push(await standing.look(['a', 'b']));
+    writeAgain();
+  }
+  expect(found).toEqual([[], [], []]);
+  // Whatever lock the look begins with, and once for both of its locks.
+  expect(await standing.look(['b', 'a'])).toEqual([steps]);
+  writeAgain();
+  expect(await standing.look(['a'])).toEqual([steps]);
+  locks.delete('a');
+  expect(await standing.look(['a', 'b'])).toEqual([]);
+  locks.set('a', held('a', 'p:1'));
+  expect(await standing.look(['a', 'b'])).toEqual([]);
+});
+
+it('looks that show the same notes make nothing certain', async () => {
+  const { standing } = twoProcesses();
+  for (let look = 0; look < 6; look++) expect(await standing.look(['a', 'b'])).toEqual([]);
+});
+
+describe('a note', () => {
+  const wait: NotedWait = {
+    ...{ id: 'p/1', since: 1, name: 'a', label: 'a', mode: 'shared', permits: 3 },
+    ...{ holds: ['p:1'], breaks: true },
+  };
+  const note = { process: 'p', stamp: 7, waits: [wait, { ...wait, permits: undefined, mode: 'exclusive' }] };
+
+  it('is read as it was written', () => {
+    expect(decodeNote(encodeNote(note as Parameters<typeof encodeNote>[0]))).toEqual(note);
+    expect(decodeNote(undefined)).toBeUndefined();
+  });
+
+  it.each<[string, object]>([
+    ['another version', { version: 2 }],
+    ['no process', { process: 5 }],
+    ['no stamp', { stamp: '7' }],
+    ['no waits', { waits: {} }],
+    ['a wait that is none', { waits: [wait, null] }],
+    ['a wait that is a text', { waits: ['p/1'] }],
+    ['no id', { waits: [{ ...wait, id: 5 }] }],
+    ['no name', { waits: [{ ...wait, name: undefined }] }],
+    ['no label', { waits: [{ ...wait, label: null }] }],
+    ['no beginning', { waits: [{ ...wait, since: '1' }] }],
+    ['another mode', { waits: [{ ...wait, mode: 'upgrade' }] }],
+    ['permits that are no number', { waits: [{ ...wait, permits: '3' }] }],
+    ['no word on whether it breaks', { waits: [{ ...wait, breaks: 1 }] }],
+    ['no holds', { waits: [{ ...wait, holds: 'p:1' }] }],
+    ['a hold that is no owner', { waits: [{ ...wait, holds: ['p:1', 2] }] }],
+  ])('with %s is none', (_, part) => {
+    const text = JSON.stringify({
+      ...(JSON.parse(encodeNote({ ...note, waits: [wait] })) as object),
+      ...part,
+    });
+    expect(decodeNote(text)).toBeUndefined();
+  });
+
+  it.each(['', 'null', '{', '5', '[]'])('of the text %j is none', (text) => {
+    expect(decodeNote(text)).toBeUndefined();
   });
 });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import {
   currentLease,
   type Lease,
@@ -7,24 +7,14 @@ import {
   type LockModuleOptions,
   type LockService,
   MemoryLockStore,
-} from '../../lib/index.js';
-import { until } from '../scenarios/until.js';
-import { QuorumEnvironment } from '../stores/quorum/quorum-environment.js';
-import { RedisCluster } from '../support/redis-cluster.js';
+} from '../../../lib/index.js';
+import { until } from '../../scenarios/until.js';
+import { QuorumEnvironment } from '../../stores/quorum/quorum-environment.js';
+import { clusterOfAll } from '../../support/test-servers.js';
 
-let environment: QuorumEnvironment;
-let cluster: RedisCluster;
+const environment = QuorumEnvironment.forAll(3);
+const cluster = clusterOfAll();
 const memory = new MemoryLockStore();
-
-beforeAll(async () => {
-  environment = await QuorumEnvironment.of(3);
-  cluster = await RedisCluster.start();
-});
-
-afterAll(async () => {
-  await environment.end();
-  await cluster.stop();
-});
 
 const TOPOLOGIES: [string, boolean, () => Partial<LockModuleOptions>][] = [
   ['memory', true, () => ({ store: memory })],
