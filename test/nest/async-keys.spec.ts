@@ -1,81 +1,83 @@
-import 'reflect-metadata';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { ConflictException, Injectable, type Type } from '@nestjs/common';
+import {
+  Body,
+  ConflictException,
+  Controller,
+  type INestApplication,
+  Injectable,
+  Post,
+  type Type,
+} from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
-import { currentLease, DistributedLock, LockModule, LockService } from '../../lib/index.js';
+import 'reflect-metadata';
+import { currentLease, DistributedLock, LockModule, LockService, OncePer } from '../../lib/index.js';
 import { Entries } from '../doubles/entries.js';
 import { pass, useVirtualTime } from '../support/virtual-time.js';
 
-useVirtualTime();
-
-let app: TestingModule | undefined;
-
-afterEach(async () => {
-  await app?.close();
-  app = undefined;
-});
-
-@Injectable()
-class Accounts {
-  async ownerOf(id: string): Promise<string> {
-    await pass(2);
-    return `owner-${id.charAt(0)}`;
-  }
-}
-
-const make = async <T>(type: Type<T>, waitTime = 10_000) => {
-  const imports = [LockModule.forRoot({ store: 'memory', waitTime })];
-  app = await Test.createTestingModule({ imports, providers: [Accounts, type] }).compile();
-  await app.init();
-  return app.get(type);
-};
-
-const entries = new Entries();
-
-@Injectable()
-class Transfers {
-  ran = 0;
-  keyTime = 0;
-
-  constructor(readonly accounts: Accounts) {}
-
-  @DistributedLock(async function (this: Transfers, id: string) {
-    return this.accounts.ownerOf(id);
-  })
-  async run(id: string): Promise<string | undefined> {
-    return entries.visit(currentLease()?.name, id.charAt(0));
-  }
-
-  @DistributedLock(async (key: unknown) => Promise.resolve(key as string))
-  async any(...keys: unknown[]): Promise<number> {
-    this.ran += keys.length;
-    return Promise.resolve(this.ran);
-  }
-
-  @DistributedLock(
-    async function (this: Transfers) {
-      await pass(this.keyTime);
-      return 'slow';
-    },
-    { waitTime: 500, onBusy: ({ error }) => error.waited },
-  )
-  async slow(): Promise<number> {
-    return Promise.resolve(-1);
-  }
-
-  @DistributedLock(
-    async function (this: Transfers) {
-      await pass(this.keyTime);
-      return ['one', 'two'];
-    },
-    { waitTime: '0s' },
-  )
-  async once(): Promise<number> {
-    return Promise.resolve(++this.ran);
-  }
-}
-
 describe('a key that is given later', () => {
+  useVirtualTime();
+  let app: TestingModule | undefined;
+  afterEach(async () => {
+    await app?.close();
+    app = undefined;
+  });
+  @Injectable()
+  class Accounts {
+    async ownerOf(id: string): Promise<string> {
+      await pass(2);
+      return `owner-${id.charAt(0)}`;
+    }
+  }
+  const make = async <T>(type: Type<T>, waitTime = 10_000) => {
+    const imports = [LockModule.forRoot({ store: 'memory', waitTime })];
+    app = await Test.createTestingModule({ imports, providers: [Accounts, type] }).compile();
+    await app.init();
+    return app.get(type);
+  };
+  const entries = new Entries();
+  @Injectable()
+  class Transfers {
+    ran = 0;
+    keyTime = 0;
+
+    constructor(readonly accounts: Accounts) {}
+
+    @DistributedLock(async function (this: Transfers, id: string) {
+      return this.accounts.ownerOf(id);
+    })
+    async run(id: string): Promise<string | undefined> {
+      return entries.visit(currentLease()?.name, id.charAt(0));
+    }
+
+    @DistributedLock(async (key: unknown) => Promise.resolve(key as string))
+    async any(...keys: unknown[]): Promise<number> {
+      this.ran += keys.length;
+      return Promise.resolve(this.ran);
+    }
+
+    @DistributedLock(
+      async function (this: Transfers) {
+        await pass(this.keyTime);
+        return 'slow';
+      },
+      { waitTime: 500, onBusy: ({ error }) => error.waited },
+    )
+    async slow(): Promise<number> {
+      return Promise.resolve(-1);
+    }
+
+    @DistributedLock(
+      async function (this: Transfers) {
+        await pass(this.keyTime);
+        return ['one', 'two'];
+      },
+      { waitTime: '0s' },
+    )
+    async once(): Promise<number> {
+      return Promise.resolve(++this.ran);
+    }
+  }
+
   it('may come from an injected service', async () => {
     const transfers = await make(Transfers);
     const names = await Promise.all(['a1', 'a2', 'b1'].map((id) => transfers.run(id)));
@@ -139,4 +141,82 @@ describe('a key that is given later', () => {
     });
     expect(transfers.ran).toBe(0);
   });
+});
+
+describe('a key of a handler', () => {
+  interface Order {
+    id?: string;
+  }
+
+  @Injectable()
+  class Stock {
+    @DistributedLock('stock:$<args[0].id>')
+    async reserve(order: Order): Promise<Order> {
+      return await Promise.resolve(order);
+    }
+  }
+
+  @Controller('orders')
+  class Orders {
+    constructor(private readonly stock: Stock) {}
+
+    @Post('template')
+    @DistributedLock('order:$<args[0].id>')
+    async template(@Body() order: Order): Promise<Order> {
+      return await Promise.resolve(order);
+    }
+
+    @DistributedLock(async ({ id = '' }: Order) => Promise.resolve(id))
+    @Post('function')
+    async function(@Body() order: Order): Promise<Order> {
+      return await Promise.resolve(order);
+    }
+
+    @Post('period')
+    @OncePer('order:$<args[0].id>', { period: '1h' })
+    async period(@Body() order: Order): Promise<Order | undefined> {
+      return await Promise.resolve(order);
+    }
+
+    @Post('of-the-object')
+    @DistributedLock('order:$<this.missing>')
+    async ofTheObject(@Body() order: Order): Promise<Order> {
+      return await Promise.resolve(order);
+    }
+
+    @Post('below')
+    async below(@Body() order: Order) {
+      await this.stock.reserve(order);
+    }
+  }
+
+  let app: INestApplication;
+
+  afterEach(() => app.close());
+
+  it.each([
+    ['template', 400],
+    ['function', 400],
+    ['period', 400],
+    ['of-the-object', 500],
+    ['below', 500],
+  ])(
+    'a request without a usable key is answered on a handler with the key of a %s: %d',
+    async (path, status) => {
+      const module = await Test.createTestingModule({
+        imports: [LockModule.forRoot({ store: 'memory' })],
+        controllers: [Orders],
+        providers: [Stock],
+      }).compile();
+      app = module.createNestApplication();
+      await app.listen(0, '127.0.0.1');
+      const response = await fetch(`${await app.getUrl()}/orders/${path}`, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json' },
+        body: JSON.stringify({ id: '' }),
+      });
+      expect(response.status).toBe(status);
+      expect(await response.json()).toMatchObject({ statusCode: status, code: 'LOCK_KEY' });
+    },
+  );
 });

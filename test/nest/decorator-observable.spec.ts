@@ -2,19 +2,7 @@ import 'reflect-metadata';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
 import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  defer,
-  EMPTY,
-  lastValueFrom,
-  NEVER,
-  Observable,
-  of,
-  Subject,
-  tap,
-  throwError,
-  timer,
-  toArray,
-} from 'rxjs';
+import { EMPTY, lastValueFrom, NEVER, Observable, of, Subject, tap, throwError, timer, toArray } from 'rxjs';
 import { assertLocked, currentLease, DistributedLock, type Lease } from '../../lib/index.js';
 import { until } from '../scenarios/until.js';
 import { DecoratedApp } from './decorated-app.js';
@@ -88,21 +76,6 @@ describe('a method that returns an Observable', () => {
     expect(leases).toEqual([]);
     expect(await isLocked()).toBe(false);
     expect(await lastValueFrom(stream.pipe(toArray()))).toEqual([1, 2, 3]);
-    expect(await isLocked()).toBe(false);
-  });
-
-  it('is locked until it completes', async () => {
-    source = () =>
-      defer(() => {
-        nest.entries.enter();
-        return timer(30).pipe(
-          tap(() => {
-            nest.entries.leave();
-          }),
-        );
-      });
-    await Promise.all([lastValueFrom(streams.declared()), lastValueFrom(streams.declared())]);
-    expect(nest.entries.most).toBe(1);
     expect(await isLocked()).toBe(false);
   });
 

@@ -51,7 +51,7 @@ describe.each([true, false])('with useDefineForClassFields: %s', (useDefineForCl
       'class Jobs extends Base { run = this.other.bind(this); async other() {} }',
     ],
     ['a field of the class itself', "class Jobs { run = () => 1; @DistributedLock('a') async run() {} }"],
-  ])('%s hides no locked method', async (_, source) => {
+  ])('%s hides no locked method (pitfall 83)', async (_, source) => {
     await expect(boot(compiled(source))).rejects.toThrow(
       /^@DistributedLock on Jobs\.run: is hidden by a field of that name/,
     );

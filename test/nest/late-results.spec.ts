@@ -100,7 +100,7 @@ const LATE: [string, () => unknown][] = [
 ];
 
 describe('a method that gives what is read when its lock is gone', () => {
-  it.each(LATE)('%s, is refused with the cures', async (_, give) => {
+  it.each(LATE)('%s, is refused with the cures (pitfall 65)', async (_, give) => {
     ran = false;
     const call = (await serving(give)).give();
     await expect(call).rejects.toMatchObject({

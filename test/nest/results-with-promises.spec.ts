@@ -98,7 +98,7 @@ describe.each(WAYS)('%s, whose result has what is read without the lock', (_, wa
     expect(await isLocked(name)).toBe(false);
   });
 
-  it('keeps the lock until the work in it has ended, and tells of the mistake only', async () => {
+  it('keeps the lock until the work in it has ended, and tells of the mistake only (pitfall 83)', async () => {
     const name = String(++names);
     const ends: (() => void)[] = [];
     const steps: unknown[] = [];

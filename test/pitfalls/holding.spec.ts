@@ -14,7 +14,7 @@
  * 49  A fixed lease is never looked at: a forced release is not heard, and the holder's process refuses its own callers.
  */
 import { describe, expect, it } from '@jest/globals';
-import type { Lease, Lock, LockLostError, LockService, LockStore } from '../../lib/index.js';
+import type { Lease, LockLostError, LockStore } from '../../lib/index.js';
 import { createStore } from '../support/store.js';
 import { loadScripts } from '../world/holds.js';
 import { inWorld } from '../world/index.js';
@@ -164,28 +164,6 @@ describe('a holder', () => {
     expect(await worker.call('state', id)).toMatchObject({ aborted: true });
     await worker.stop();
   });
-
-  const KINDS: [string, (locks: LockService) => Lock][] = [
-    ['plain', (locks) => locks.getLock('a')],
-    ['fair', (locks) => locks.getFairLock('a')],
-    ['read', (locks) => locks.getReadWriteLock('a').read],
-    ['write', (locks) => locks.getReadWriteLock('a').write],
-    ['semaphore', (locks) => locks.getSemaphore('a', 2)],
-  ];
-  it.each(KINDS)('of a %s lock is told at once when it is taken away by force (pitfall 49)', (_, lockOf) =>
-    inWorld(6, async ({ process, pass, now, until }) => {
-      const [holder, other] = [process(), process()];
-      // Neither is renewed or looked at within 10 s.
-      const lease = await lockOf(holder.locks).acquire({ leaseTime: 60_000 });
-      await pass(1_100);
-      const taken = now();
-      await other.locks.forceRelease('a');
-      await until(() => lease.signal.aborted);
-      expect(now() - taken).toBeLessThan(100);
-      expect(lease.signal.reason).toMatchObject({ reason: 'deleted', owner: lease.owner });
-      expect(lease.held).toBe(false);
-    }),
-  );
 
   it.each(['DEL', 'FLUSHALL'])(
     'of a fixed lease is told of a %s within a third of it (pitfall 49)',

@@ -1,11 +1,7 @@
 /**
- * Under Nest. The numbers are those of a list of verified defects of lock libraries; what is tested is that ours does
- * not have them.
+ * Under Nest. The number is that of a list of verified defects of lock libraries; what is tested is that ours does not have it.
  *
- * 65  A method that gives a generator, an iterator or a stream at run time: the lock is gone before its first element.
- * 66  Shutdown refuses the second lock to work that holds the first, after its side effects.
  * 67  `AbortSignal.any` on a signal that outlives the call keeps every call's dependants.
- * 83  An instance field hides a decorated method; a result holds promises that still run.
  */
 import 'reflect-metadata';
 import { getEventListeners } from 'node:events';
@@ -24,93 +20,6 @@ import {
 import { Stage, until } from './stage.js';
 
 const stage = Stage.set();
-
-it('makes no row of a generator without its lock (pitfall 65)', async () => {
-  const made: number[] = [];
-  @Injectable()
-  class Exports {
-    @DistributedLock('rows')
-    async export() {
-      return Promise.resolve(this.rows());
-    }
-    async *rows() {
-      made.push(await stage.ttl('rows'));
-      yield 1;
-    }
-  }
-  const module = await Test.createTestingModule({
-    imports: [LockModule.forRoot({ connection: stage.server.url })],
-    providers: [Exports],
-  }).compile();
-  const read = async () => {
-    for await (const row of await module.get(Exports).export()) made.push(row);
-  };
-  await expect(read()).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
-  expect(made).toEqual([]);
-  expect(await stage.ttl('rows')).toBe(-2);
-  await module.close();
-});
-
-it('gives work that holds a lock its second one while it closes, and no other caller (pitfall 66)', async () => {
-  const [locks, holder] = [stage.service(), stage.service()];
-  const second = await holder.acquire('second');
-  const whole = locks.using('first', () =>
-    locks.using('second', () => locks.using(['third', 'fourth'], () => 'whole')),
-  );
-  const stranger = expect(locks.acquire('second')).rejects.toMatchObject({ code: 'LOCK_CLOSED' });
-  await until(async () => (await locks.health()).waiting === 2);
-  const closed = locks.close();
-  await stranger;
-  await second.release();
-  expect(await whole).toBe('whole');
-  await closed;
-  const keys = await stage.redis.keys('lock:*');
-  expect(keys.filter((key) => !key.includes('~ndl:fence'))).toEqual([]);
-});
-
-it('boots no object whose field hides a locked method (pitfall 83)', async () => {
-  class Base {
-    @DistributedLock('nightly')
-    async nightly() {
-      await Promise.resolve();
-    }
-  }
-  @Injectable()
-  class Exports extends Base {
-    override nightly = async () => Promise.resolve();
-  }
-  const booting = Test.createTestingModule({
-    imports: [LockModule.forRoot({ connection: stage.server.url })],
-    providers: [Exports],
-  }).compile();
-  await expect(booting).rejects.toThrow('Exports.nightly: is hidden by a field of that name');
-});
-
-it('keeps the lock of promises in a result that still run, and refuses the result (pitfall 83)', async () => {
-  const [ttls, running]: [number[], (() => void)[]] = [[], []];
-  @Injectable()
-  class Exports {
-    @DistributedLock('exports')
-    async export(ids: number[]): Promise<unknown> {
-      return Promise.resolve(ids.map(async () => this.row()));
-    }
-    async row() {
-      await new Promise<void>((resolve) => running.push(resolve));
-      ttls.push(await stage.ttl('exports'));
-    }
-  }
-  const module = await Test.createTestingModule({
-    imports: [LockModule.forRoot({ connection: stage.server.url })],
-    providers: [Exports],
-  }).compile();
-  const outcome = expect(module.get(Exports).export([1, 2])).rejects.toThrow('Promise.all');
-  await until(() => running.length === 2);
-  for (const end of running) end();
-  await outcome;
-  expect(ttls.map((ttl) => ttl > 0)).toEqual([true, true]);
-  expect(await stage.ttl('exports')).toBe(-2);
-  await module.close();
-});
 
 /** What hangs from a signal: its listeners, and the signals that `AbortSignal.any` has made of it. */
 function hangingFrom(signal: AbortSignal): number {

@@ -133,21 +133,6 @@ describe('shutdown', () => {
     expect(await client.ping()).toBe('PONG');
   });
 
-  it('lets work in flight keep its lock, renewed, and release it by itself (pitfall 25)', () =>
-    inWorld(1, async ({ process, pass, until }) => {
-      const { locks, events } = process();
-      const work = locks.using('a', { leaseTime: 1_500, renew: true }, async ({ signal }) => {
-        await pass(2_000);
-        return [signal.aborted, (await process().locks.inspect('a'))?.holders.length];
-      });
-      await until(() => locks.leases().length === 1);
-      const closed = locks.onApplicationShutdown();
-      await expect(locks.acquire('b')).rejects.toMatchObject({ code: 'LOCK_CLOSED' });
-      expect(await work).toEqual([false, 1]);
-      expect(events.map(({ type }) => type)).toEqual(['acquired', 'released']);
-      await closed;
-    }));
-
   it.each(['known', 'unknown'])(
     'takes back an acquisition that is in flight, while the script of the release is %s to the server (pitfall 25)',
     (release) =>

@@ -1,11 +1,16 @@
-import 'reflect-metadata';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
-import { type CanActivate, type ExecutionContext, Injectable, Module } from '@nestjs/common';
+import { type CanActivate, type ExecutionContext, Injectable, Module, type Type } from '@nestjs/common';
+import 'reflect-metadata';
+import { pauseAfter } from '../../../lib/board/feed/pause.js';
+import { takeSnapshot } from '../../../lib/board/feed/snapshot.js';
 import { LockBoardModule, type LockBoardOptions } from '../../../lib/board/index.js';
+import { stateOf } from '../../../lib/module/service-state.js';
 import { until } from '../../scenarios/until.js';
+import { TestEnvironment } from '../../support/test-environment.js';
+import { first } from '../../support/tier.js';
 import type { BoardAppOptions } from './board-app.js';
 import { BoardStage } from './board-stage.js';
-import { first } from '../../support/tier.js';
 
 const stage = new BoardStage();
 
@@ -13,6 +18,7 @@ const stage = new BoardStage();
 class Operators {
   readonly names = ['ada'];
 }
+
 @Module({ providers: [Operators], exports: [Operators] })
 class OperatorsModule {}
 
@@ -33,12 +39,14 @@ const WRITING: LockBoardOptions = {
   imports: [OperatorsModule],
   actor: (request) => (request as { headers: Record<string, string> }).headers['x-operator'],
 };
+
 const ADA = { 'x-operator': 'ada' };
 
 const start = (options: Partial<BoardAppOptions> = {}) => stage.start({ board: WRITING, ...options });
 
 /** As the page sends it from a browser that tells the site, and from one that does not. */
 const OWN = { 'x-board': 'page', 'sec-fetch-site': 'same-origin' };
+
 const OLDER = { 'x-board': 'page' };
 
 interface Sent {
@@ -46,6 +54,7 @@ interface Sent {
   headers?: Record<string, string>;
   action?: string;
 }
+
 const post = async (url: string, { body, headers = OWN, action = 'force' }: Sent) => {
   const response = await fetch(`${url}/locks/${action}`, {
     method: 'POST',
@@ -54,6 +63,7 @@ const post = async (url: string, { body, headers = OWN, action = 'force' }: Sent
   });
   return { status: response.status, answer: (await response.json()) as Record<string, unknown> };
 };
+
 const TYPED = { name: 'order:7', confirm: 'order:7', reason: 'it hangs' };
 
 describe.each(first(1, ['express', 'fastify'] as const))('a board that may write, on %s', (platform) => {
@@ -194,4 +204,53 @@ it.each([
   expect(() => LockBoardModule.forRoot(options as LockBoardOptions)).toThrow(
     expect.objectContaining({ code: 'LOCK_CONFIG', message: expect.stringContaining(message) }),
   );
+});
+
+it.each([
+  ['a quick look: the interval', 100, false, 900],
+  ['a look at a slow store: looks take a fifth of the time', 2_000, false, 8_000],
+  ['a look in which the process has stood still for an hour: at most 20 s', 3_600_000, false, 20_000],
+  ['a failed look: the interval', 100, true, 1_000],
+  ['a failed look that took long: the interval', 60_000, true, 1_000],
+])('the pause after %s', (_, took, hasFailed, pause) => {
+  expect(pauseAfter(took, 1_000, hasFailed)).toBe(pause);
+});
+
+describe('a look of the board', () => {
+  const environment = TestEnvironment.ofEach();
+
+  it('shows since when callers of the process wait, also without an entry in the queue of the store', async () => {
+    const locks = environment.service({ store: 'memory' });
+    const look = async () =>
+      (await takeSnapshot(stateOf(locks)!, 100, undefined, (name) => name)).locks.get('a');
+    const lease = await locks.acquire('a');
+    expect(await look()).toMatchObject({ waiting: 0, waitingSince: null });
+    const before = Date.now();
+    const first = locks.acquire('a');
+    const after = Date.now();
+    await sleep(200);
+    const second = locks.acquire('a');
+    const both = await look();
+    expect(both?.waiting).toBe(2);
+    expect(both?.waitingSince).toBeGreaterThanOrEqual(before - 2);
+    expect(both?.waitingSince).toBeLessThanOrEqual(after + 2);
+    await lease.release();
+    const next = await first;
+    const left = await look();
+    expect(left?.waiting).toBe(1);
+    expect(left?.waitingSince).toBeGreaterThanOrEqual(before + 190);
+    await next.release();
+    await (await second).release();
+  });
+});
+
+it("the board's routes say to @nestjs/swagger that they are no part of an API", () => {
+  const guard = { canActivate: () => true };
+  const { controllers = [] } = LockBoardModule.forRoot({ readOnly: false, guards: [guard] });
+  const excluded = controllers.map(
+    (type: Type) =>
+      // As its @ApiExcludeController() writes it.
+      Reflect.getMetadata('swagger/apiExcludeController', type) as unknown,
+  );
+  expect(excluded).toEqual([[true]]);
 });

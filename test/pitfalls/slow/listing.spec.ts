@@ -91,21 +91,6 @@ describe('A list that goes on where another run of the server begins (pitfall 89
   });
 });
 
-it('A list has a lock that a node of a quorum gets back after it was read (pitfall 89)', async () => {
-  const nodes = await Promise.all([1, 2, 3].map(() => environment.server()));
-  const locks = environment.service({ nodes: nodes.map(({ url }) => url), leaseTime: 9_000 });
-  const names = ['a', 'b', 'c', 'd'];
-  await Promise.all(names.map((name) => locks.acquire(name)));
-  const [first] = nodes as [RedisServer, ...RedisServer[]];
-  await until(async () => (await first.client().exists(...names.map((name) => `lock:${name}`))) === 4);
-  await first.client().del('lock:d');
-  const found = await listed(locks, 3, async (page) => {
-    // A renewal gives it back.
-    if (page === 1) await until(async () => (await first.client().exists('lock:d')) === 1);
-  });
-  expect(unique(found)).toEqual(names);
-});
-
 describe('A list of a cluster whose slots change hands meanwhile (pitfall 89)', () => {
   /** The name of a lock on the node that is read last; the first node has been read when its slot goes there. */
   async function lastLock(cluster: RedisCluster, names: readonly string[]) {
