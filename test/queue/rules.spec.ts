@@ -64,19 +64,6 @@ function rules(title: string, open: () => Promise<{ place: Place; close(): Promi
     }
 
     describe('order', () => {
-      it.each([
-        ['fair', FAIR],
-        ['write', WRITE],
-        ['semaphore', semaphore(1)],
-      ])('%s: the first to come is served first, whichever service it is in', async (_, kind) => {
-        const holder = await lockOf(a, name, kind).acquire();
-        const log: string[] = [];
-        const waiting = await line(log, ['1', a, kind], ['2', b, kind], ['3', a, kind], ['4', b, kind]);
-        await holder.release();
-        for (const lease of waiting) await (await lease).release();
-        expect(log).toEqual(['1', '2', '3', '4']);
-      });
-
       it.each([0, 1_200])(
         'plain: callers of one process leave the lock to a process that waits behind them, after a wait of %d ms',
         async (wait) => {
@@ -99,45 +86,9 @@ function rules(title: string, open: () => Promise<{ place: Place; close(): Promi
           expect(log).toEqual(['b', 'c', 'b', 'b', 'b', 'b', 'b']);
         },
       );
-
-      it('a caller that only tries does not get in before waiters', async () => {
-        const holder = await a.getSemaphore(name, 2).acquire();
-        const second = await a.getSemaphore(name, 2).acquire();
-        const [waiting] = await line([], ['1', b, semaphore(2)]);
-        await holder.release();
-        expect(await a.getSemaphore(name, 2).tryAcquire()).toBeNull();
-        await (await waiting)!.release();
-        await second.release();
-      });
     });
 
     describe('readers and writers', () => {
-      it('readers that wait together enter together, and not past a writer between them', async () => {
-        const holder = await lockOf(a, name, WRITE).acquire();
-        const log: string[] = [];
-        const [r1, r2, w, r3, r4] = await line(
-          log,
-          ['r1', a, READ],
-          ['r2', b, READ],
-          ['w', a, WRITE],
-          ['r3', b, READ],
-          ['r4', a, READ],
-        );
-        await holder.release();
-        const readers = await Promise.all([r1!, r2!]);
-        expect(readers.every((lease) => lease.held)).toBe(true);
-        await readers[0].release();
-        expect(log.toSorted()).toEqual(['r1', 'r2']);
-        await readers[1].release();
-        const writer = await w!;
-        expect(log).toHaveLength(3);
-        expect(writer.fencingToken).toBeGreaterThan(Math.max(...readers.map((lease) => lease.fencingToken)));
-        await writer.release();
-        const last = await Promise.all([r3!, r4!]);
-        expect(last.every((lease) => lease.held)).toBe(true);
-        await Promise.all(last.map((lease) => lease.release()));
-      });
-
       it('a writer may read, keeps reading after it, and so lets waiting readers in (pitfall 28)', async () => {
         const log: string[] = [];
         let waiting: Promise<Lease>[] = [];
@@ -191,45 +142,6 @@ function rules(title: string, open: () => Promise<{ place: Place; close(): Promi
       });
     });
 
-    describe('a semaphore', () => {
-      it('lets in as many as it has permits, also of one scope, and the next at each release', async () => {
-        const lock = a.getSemaphore(name, 3);
-        await a.runInScope(async () => {
-          const leases = [
-            await lock.acquire(),
-            await lock.acquire(),
-            await b.getSemaphore(name, 3).acquire(),
-          ];
-          expect(await lock.tryAcquire()).toBeNull();
-          const log: string[] = [];
-          const waiting = await line(log, ['1', b, semaphore(3)], ['2', a, semaphore(3)]);
-          await leases[1]!.release();
-          const first = await waiting[0]!;
-          expect(log).toEqual(['1']);
-          await leases[0]!.release();
-          await Promise.all([first, leases[2]!, await waiting[1]!].map((lease) => lease.release()));
-        });
-        expect(await lock.isLocked()).toBe(false);
-      });
-
-      it('of another size is refused with both numbers, and changes nothing for waiters', async () => {
-        const holders = [await a.getSemaphore(name, 2).acquire(), await a.getSemaphore(name, 2).acquire()];
-        const log: string[] = [];
-        const waiting = await line(log, ['1', a, semaphore(2)], ['2', b, semaphore(2)]);
-        const error: unknown = await b
-          .getSemaphore(name, 5)
-          .acquire()
-          .catch((reason: unknown) => reason);
-        expect(error).toBeInstanceOf(LockKindMismatchError);
-        expect((error as Error).message).toMatch(/5.*2|2.*5/s);
-        await sleep(100);
-        expect(log).toEqual([]);
-        expect((await a.inspect(name))?.holders).toHaveLength(2);
-        await Promise.all(holders.map((lease) => lease.release()));
-        await Promise.all(waiting.map(async (lease) => (await lease).release()));
-      });
-    });
-
     describe('one kind per name', () => {
       const kinds: [string, Kind][] = [
         ['plain', PLAIN],
@@ -263,18 +175,6 @@ function rules(title: string, open: () => Promise<{ place: Place; close(): Promi
         expect((await a.inspect(name))?.holders).toMatchObject([{ owner: holder.owner }]);
         await holder.release();
         await (await lockOf(b, name, wants).acquire({ waitTime: 0 })).release();
-      });
-
-      it('a refused caller lets no waiter in', async () => {
-        const holder = await lockOf(a, name, WRITE).acquire();
-        const log: string[] = [];
-        const [reader] = await line(log, ['r', a, READ]);
-        await expect(b.getSemaphore(name, 3).acquire()).rejects.toBeInstanceOf(LockKindMismatchError);
-        await sleep(100);
-        expect(log).toEqual([]);
-        expect((await a.inspect(name))?.holders).toHaveLength(1);
-        await holder.release();
-        await (await reader)!.release();
       });
     });
 
@@ -330,20 +230,6 @@ function rules(title: string, open: () => Promise<{ place: Place; close(): Promi
         const lease = await soon(second!);
         expect(reader.held).toBe(true);
         await Promise.all([lease.release(), reader.release()]);
-      });
-    });
-
-    describe('leases', () => {
-      it('a lock that is taken away is a loss, and the next is let in', async () => {
-        const holder = await a.getFairLock(name).acquire();
-        const waiting = b.getFairLock(name).acquire();
-        await queued(a, name, 1);
-        expect(await a.forceRelease(name)).toBe(true);
-        expect(holder.signal.reason).toMatchObject({ reason: 'deleted' });
-        const lease = await soon(waiting);
-        expect(await a.getFairLock(name).tryAcquire()).toBeNull();
-        await lease.release();
-        expect(await a.forceRelease(name)).toBe(false);
       });
     });
   });

@@ -5,7 +5,7 @@ import { Stage, until } from '../../pitfalls/stage.js';
 import { now, overlaps, tokensGrow } from '../../scenarios/history.js';
 import { type HoldRecord, Worker } from '../../support/worker.js';
 import { FAIR, type Kept, type Kind, lockOf, PLAIN, queued, READ, semaphore, take, WRITE } from '../kinds.js';
-import { fenceOf, queueOf, roleOf } from '../../support/keys.js';
+import { queueOf } from '../../support/keys.js';
 
 const stage = Stage.set();
 const PATIENT = { waitTime: Infinity };
@@ -45,18 +45,6 @@ describe('kill -9', () => {
       await worker.call('release', (await lease).id);
     }
     expect(await service.inspect('line')).toBeNull();
-  });
-
-  it('of all waiters: the lock is free after the release', async () => {
-    const service = stage.service();
-    const holder = await service.getFairLock('line').acquire();
-    const waiters = await line(service, 'line', [FAIR, FAIR]);
-    await Promise.all(waiters.map(({ worker }) => worker.kill()));
-    await gone(1);
-    await holder.release();
-    expect(await service.inspect('line')).toBeNull();
-    const keys = (await stage.redis.keys('*')).filter((key) => roleOf(key) !== 'label');
-    expect(keys).toEqual([fenceOf('lock:line')]);
   });
 
   it.each<[string, Kind]>([
@@ -129,23 +117,6 @@ describe('kill -9', () => {
     expect(reader.held).toBe(true);
     await reader.release();
     await (await waiting).release();
-  });
-
-  it('of a writer that waits behind readers: it keeps no further reader out', async () => {
-    const service = stage.service();
-    const reader = await lockOf(service, 'read', READ).acquire();
-    const [writer] = await line(service, 'read', [WRITE]);
-    const waiting = lockOf(stage.service(), 'read', READ).acquire({ waitTime: 60_000 });
-    await queued(service, 'read', 2);
-    const listening = (await stage.redis.pubsub('CHANNELS', 'lock_queue*')) as string[];
-    await writer!.worker.kill();
-    await gone(listening.length - 1);
-    // Whoever comes next, too, and finds it before those who wait have looked again.
-    await (await lockOf(service, 'read', READ).acquire()).release();
-    await (await waiting).release();
-    await queued(service, 'read', 0);
-    expect(reader.held).toBe(true);
-    await reader.release();
   });
 });
 
