@@ -1,8 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { type LockStore, LockUnavailableError } from '../../../lib/index.js';
-import { storeOn, type ScriptedMember, scriptedMembers } from './scripted-member.js';
+import type { ConnectionChange } from '../../../lib/store/store-health.js';
+import { type ScriptedMember, scriptedMembers, storeOn } from './scripted-member.js';
 
 const LEASE = 30_000;
+
 const request = { name: 'a', owner: 'me', leaseTime: LEASE };
 
 describe('A release that one member does not answer', () => {
@@ -99,5 +101,22 @@ describe('A release that one member does not answer', () => {
     await pass(1_000);
     await store.close();
     expect(await isRepeatedAfter(LEASE / 10)).toBe(false);
+  });
+
+  it('is sent as soon as the member is connected again', async () => {
+    await store.close();
+    let changed: ((change: ConnectionChange) => void) | undefined;
+    const onConnectionChange = (listener: typeof changed) => (changed = listener);
+    Object.assign(away.store, { onConnectionChange });
+    store = storeOn(members, LEASE);
+    await store.acquire(request);
+    expect(await store.release(request)).toBe('released');
+    // By now it is repeated once in a while.
+    await pass(LEASE / 3);
+    expect(await away.store.inspect('a')).not.toBeNull();
+    away.store.onRelease = () => undefined;
+    changed?.({ node: away.node, connected: true });
+    await pass(0);
+    expect(await away.store.inspect('a')).toBeNull();
   });
 });

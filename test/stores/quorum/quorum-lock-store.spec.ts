@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { type LockStore, LockUnavailableError } from '../../../lib/index.js';
+import { LockConfigError, LockService, type LockStore, LockUnavailableError } from '../../../lib/index.js';
 import type { ConnectionChange, LossMessage } from '../../../lib/store/index.js';
 import { deferred } from '../../doubles/deferred.js';
 import { until } from '../../scenarios/until.js';
@@ -56,6 +56,10 @@ describe('QuorumLockStore', () => {
     } as const;
     await expect(store.acquire({ ...request, queue })).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
     expect((await holders()).every((owner) => owner === undefined)).toBe(true);
+    const locks = new LockService({ store });
+    for (const get of ['getFairLock', 'getReadWriteLock'] as const)
+      expect(() => locks[get]('a')).toThrow(/a majority of queues is not a queue.*Use connection/);
+    expect(() => locks.getSemaphore('a', 2)).toThrow(LockConfigError);
   });
 
   it('repeats a release behind a request that may arrive after it', async () => {

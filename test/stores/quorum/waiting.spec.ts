@@ -1,6 +1,5 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { LockService } from '../../../lib/index.js';
-import { Entries } from '../../doubles/entries.js';
 import { until } from '../../scenarios/until.js';
 import type { TcpProxy } from '../../support/tcp-proxy.js';
 import { QuorumEnvironment } from './quorum-environment.js';
@@ -11,13 +10,12 @@ import { inWorld } from '../../world/index.js';
 const LONG = 300_000;
 
 describe('A waiter for a lock on a quorum', () => {
-  let environment: QuorumEnvironment;
+  const environment = QuorumEnvironment.forEach(5);
   let proxies: TcpProxy[];
   let holder: LockService;
   let waiter: LockService;
 
   beforeEach(async () => {
-    environment = await QuorumEnvironment.of(5);
     proxies = await environment.proxies();
     holder = environment.quorum({ leaseTime: LONG });
     waiter = environment.quorum(
@@ -26,8 +24,6 @@ describe('A waiter for a lock on a quorum', () => {
     );
     await Promise.all([environment.settled(holder), environment.settled(waiter)]);
   });
-
-  afterEach(() => environment.end());
 
   const listening = (least: number) =>
     until(async () => {
@@ -67,19 +63,6 @@ describe('A waiter for a lock on a quorum', () => {
       await node.client().call('CLIENT', 'KILL', 'TYPE', 'pubsub');
     }
     await handOver();
-  });
-
-  it('gets it in turn with others that want it at the same time, and none starves in split votes', async () => {
-    const services = [holder, waiter, ...[1, 2, 3].map(() => environment.quorum({ leaseTime: LONG }))];
-    const entries = new Entries();
-    await Promise.all(
-      services.flatMap((service) =>
-        Array.from({ length: 4 }, async () => {
-          for (let n = 0; n < 5; n++) await service.using('a', () => entries.visit(n, '', 1));
-        }),
-      ),
-    );
-    expect(entries).toMatchObject({ most: 1, total: 100 });
   });
 
   describe('for several of them', () => {

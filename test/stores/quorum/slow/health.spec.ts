@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { until } from '../../../scenarios/until.js';
 import type { RedisServer } from '../../../support/redis-server.js';
 import { QuorumEnvironment } from '../quorum-environment.js';
@@ -6,35 +6,7 @@ import { QuorumEnvironment } from '../quorum-environment.js';
 const LEASE = 20_000;
 
 describe('The health of a quorum', () => {
-  let environment: QuorumEnvironment;
-
-  beforeEach(async () => {
-    environment = await QuorumEnvironment.of(3);
-  });
-
-  afterEach(() => environment.end());
-
-  it('is up, degraded with a minority down, and down with a majority', async () => {
-    const locks = environment.quorum({ leaseTime: LEASE });
-    await environment.settled(locks);
-    const whole = await locks.health();
-    expect(whole).toMatchObject({ status: 'up', warnings: [] });
-    expect(whole.nodes.map(({ node, role, quarantine }) => ({ node, role, quarantine }))).toEqual(
-      environment.nodes.map(({ port }) => ({
-        node: `127.0.0.1:${String(port)}`,
-        role: 'master',
-        quarantine: 0,
-      })),
-    );
-    await environment.node(0).kill();
-    const minority = await locks.health();
-    expect(minority.status).toBe('degraded');
-    expect(minority.nodes.map(({ status }) => status)).toEqual(['down', 'up', 'up']);
-    await (await locks.acquire('a')).release();
-    await environment.node(1).kill();
-    expect((await locks.health()).status).toBe('down');
-    await expect(locks.tryAcquire('a')).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE' });
-  });
+  const environment = QuorumEnvironment.forEach(3);
 
   it('tells of a node whose messages come from another server, although it has other waiters for the same lock', async () => {
     const [way] = await environment.proxies();

@@ -1,20 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { isLockUnavailableError, type LockService, LockUnavailableError } from '../../../../lib/index.js';
 import { QuorumEnvironment } from '../quorum-environment.js';
 
 /** ms: a node is given a second then. */
 const LEASE = 20_000;
-
-async function rounds(locks: LockService, count: number): Promise<number[]> {
-  const times: number[] = [];
-  for (let n = 0; n < count; n++) {
-    const asked = performance.now();
-    await (await locks.acquire(`round-${String(n)}`)).release();
-    times.push(performance.now() - asked);
-  }
-  return times;
-}
 
 const failureOf = async (promise: Promise<unknown>): Promise<LockUnavailableError> => {
   const error: unknown = await promise.catch((reason: unknown) => reason);
@@ -25,31 +14,7 @@ const failureOf = async (promise: Promise<unknown>): Promise<LockUnavailableErro
 const said = (error: LockUnavailableError) => error.outcomes.map(({ outcome }) => outcome);
 
 describe('A quorum of five servers', () => {
-  let environment: QuorumEnvironment;
-
-  beforeEach(async () => {
-    environment = await QuorumEnvironment.of(5);
-  });
-
-  afterEach(() => environment.end());
-
-  it('gives up at the end of the wait time with three dead, and says what each has answered', async () => {
-    const locks = environment.quorum({ leaseTime: LEASE });
-    await environment.settled(locks);
-    await Promise.all([0, 2, 4].map((index) => environment.node(index).kill()));
-    const error = await failureOf(locks.acquire('a', { waitTime: 2_000 }));
-    expect(said(error)).toEqual(['error', 'granted', 'error', 'granted', 'error']);
-    expect(error.outcomes.map(({ node }) => node)).toEqual(
-      environment.nodes.map(({ port }) => `127.0.0.1:${String(port)}`),
-    );
-    expect(error.outcomes[0]?.error).toBeDefined();
-    // Asked once, it says so as well.
-    expect(said(await failureOf(locks.tryAcquire('a')))).toEqual(said(error));
-    expect(await environment.owners('a', [environment.node(1), environment.node(3)])).toEqual([
-      undefined,
-      undefined,
-    ]);
-  });
+  const environment = QuorumEnvironment.forEach(5);
 
   it('is unavailable when three answer too slowly, and takes back what they have granted', async () => {
     const proxies = await environment.proxies();
@@ -62,39 +27,6 @@ describe('A quorum of five servers', () => {
     const error = await failureOf(locks.tryAcquire('a', { leaseTime: 60_000 }));
     expect(said(error).filter((outcome) => outcome === 'timeout')).toHaveLength(3);
     await environment.isFreeEverywhere('a');
-  });
-
-  it('keeps busy and unavailable apart: a minority that refuses is no answer of a majority', async () => {
-    const locks = environment.quorum({ leaseTime: LEASE });
-    await rounds(locks, 1);
-    await environment.isFreeEverywhere('round-0');
-    await environment.occupy('a', [0]);
-    await Promise.all([1, 2, 3].map((index) => environment.node(index).kill()));
-    expect(said(await failureOf(locks.tryAcquire('a')))).toEqual([
-      'taken',
-      'error',
-      'error',
-      'error',
-      'granted',
-    ]);
-  });
-
-  it('tells a holder that was stopped for longer than its lease, before it does anything else', async () => {
-    const [holder, locks] = [
-      await environment.worker({ url: environment.urls, service: { leaseTime: 6_000 } }),
-      environment.quorum({ leaseTime: 6_000 }),
-    ];
-    const { id } = await holder.call<{ id: number }>('acquire', 'a');
-    expect(await holder.call('state', id)).toMatchObject({ held: true, aborted: false });
-    holder.freeze();
-    const lease = await locks.acquire('a');
-    const looking = holder.call('state', id);
-    holder.thaw();
-    expect(await looking).toMatchObject({ held: false, aborted: true, remainingTime: 0 });
-    expect(lease.held).toBe(true);
-    await sleep(500);
-    // Nothing that the former one does on waking touches the present one.
-    expect(new Set(await environment.owners('a'))).toEqual(new Set([lease.owner]));
   });
 
   it('has no holder or one when it is split in two', async () => {

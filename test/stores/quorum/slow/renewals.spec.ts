@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { LockEvent, LockService } from '../../../../lib/index.js';
 import { until } from '../../../scenarios/until.js';
 import { QuorumEnvironment } from '../quorum-environment.js';
@@ -8,23 +8,17 @@ import { fenceOf } from '../../../support/keys.js';
 const LEASE = 8_000;
 
 describe('A lease on a quorum', () => {
-  let environment: QuorumEnvironment;
+  const environment = QuorumEnvironment.forEach(5);
   let locks: LockService;
   let losses: LockEvent[];
 
   beforeEach(async () => {
-    environment = await QuorumEnvironment.of(5);
     locks = environment.quorum({ leaseTime: LEASE });
     losses = [];
     locks.events$.subscribe((event) => {
       if (event.type === 'lost') losses.push(event);
     });
     await environment.settled(locks);
-  });
-
-  afterEach(async () => {
-    for (const node of environment.nodes) node.thaw();
-    await environment.end();
   });
 
   it('is kept for as long as the work takes while two are dead, and spreads to them when they are back', async () => {
@@ -53,44 +47,5 @@ describe('A lease on a quorum', () => {
     expect(losses).toEqual([expect.objectContaining({ name: 'a', reason: 'unreachable' })]);
     for (const node of environment.nodes) node.thaw();
     await environment.isFreeEverywhere('a');
-  });
-
-  /** All nodes acknowledge leases of that length. */
-  const allow = async (leaseTime: number) => {
-    await (await locks.acquire('b', { leaseTime })).release();
-  };
-
-  it('has its old deadline after an extension of which no majority is certain', async () => {
-    await allow(60_000);
-    const lease = await locks.acquire('a', { leaseTime: 3 * LEASE });
-    for (const node of environment.nodes.slice(0, 3)) node.freeze();
-    /** The deadline is between these. */
-    const deadline = () => {
-      const from = performance.now();
-      const left = lease.remainingTime();
-      return [from + left - 1, performance.now() + left + 1] as const;
-    };
-    const before = deadline();
-    await expect(lease.extend(60_000)).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE', effect: 'unknown' });
-    expect(lease.held).toBe(true);
-    const after = deadline();
-    expect([after[0] <= before[1], after[1] >= before[0]]).toEqual([true, true]);
-    for (const node of environment.nodes) node.thaw();
-    await lease.release();
-    // Though two of them have extended it by a minute.
-    await environment.isFreeEverywhere('a');
-  });
-
-  it('that has lasted for a second is told at once when it ends by force, though it is not renewed', async () => {
-    const lease = await locks.acquire('a', { leaseTime: 120_000 });
-    await sleep(1_200);
-    const admin = environment.quorum({ leaseTime: LEASE });
-    await environment.settled(admin);
-    await admin.forceRelease('a');
-    // It would be looked at after 40 s.
-    await until(() => lease.signal.aborted);
-    expect(lease.signal.reason).toMatchObject({ reason: 'deleted' });
-    await sleep(100);
-    expect(await environment.owners('a')).toEqual(environment.nodes.map(() => undefined));
   });
 });
