@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { ConnectionChange } from '../../../lib/store/store-health.js';
 import { ClusterConnection } from '../../../lib/stores/redis/connection/cluster-connection.js';
 import { release } from '../../../lib/stores/redis/commands/script.js';
@@ -11,10 +11,6 @@ const silent = () => new Promise(() => undefined);
 
 beforeEach(() => {
   jest.useFakeTimers();
-});
-
-afterEach(() => {
-  jest.useRealTimers();
 });
 
 function open({ owned = false, status = 'ready' } = {}) {

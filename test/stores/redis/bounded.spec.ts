@@ -1,13 +1,9 @@
-import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import { beforeEach, expect, it, jest } from '@jest/globals';
 import { within } from '../../../lib/stores/redis/connection/bounded.js';
 import { CommandTimeout } from '../../../lib/stores/redis/connection/redis-errors.js';
 
 beforeEach(() => {
   jest.useFakeTimers();
-});
-
-afterEach(() => {
-  jest.useRealTimers();
 });
 
 it('a command that is answered leaves no timer', async () => {

@@ -13,14 +13,6 @@ const refusal = (options: unknown) => {
 const refused = (options: unknown) => (refusal(options) as { option?: string } | undefined)?.option;
 
 describe('The options of a client', () => {
-  it.each([undefined, null, 7, 'redis://localhost', []])('are an object, and not %j', (options) => {
-    expect(refusal(options)).toMatchObject({
-      code: 'LOCK_CONFIG',
-      option: 'connection',
-      message: expect.stringContaining('must be an object of ioredis options'),
-    });
-  });
-
   it('may be any that are not given, or that only ioredis knows', () => {
     expect(refused({ host: 'a', connectTimeout: undefined, url: undefined })).toBeUndefined();
     expect(refused({ enableReadyCheck: 'yes', username: 7, noDelay: true, noDelayed: 1 })).toBeUndefined();
@@ -96,34 +88,6 @@ describe('The options of a client', () => {
       expect(refused({ path })).toBe('connection.path');
   });
 
-  it('have TLS options in an object', () => {
-    for (const name of ['tls', 'sentinelTLS']) {
-      for (const value of [{}, null]) expect(refused({ [name]: value })).toBeUndefined();
-      for (const value of [true, 'yes']) expect(refused({ [name]: value })).toBe(`connection.${name}`);
-    }
-  });
-
-  it('have a connection name that Redis takes, or none', () => {
-    for (const connectionName of [null, '', 'orders']) expect(refused({ connectionName })).toBeUndefined();
-    for (const connectionName of ['with spaces', 7])
-      expect(refused({ connectionName })).toBe('connection.connectionName');
-  });
-
-  it('do not make a client that only listens', () => {
-    for (const monitor of [false, null]) expect(refused({ monitor })).toBeUndefined();
-    expect(refused({ monitor: true })).toBe('connection.monitor');
-  });
-
-  it.each(['url', 'uri', 'socket', 'hostname', 'addresses'])(
-    'are those of ioredis, which has no %s',
-    (name) => {
-      expect(refusal({ [name]: 'redis://localhost' })).toMatchObject({
-        option: `connection.${name}`,
-        message: expect.stringContaining('is no option of ioredis; give'),
-      });
-    },
-  );
-
   it('have sentinels, whose options are checked as well', () => {
     expect(refused({ sentinels: null })).toBeUndefined();
     const name = 'm';
@@ -131,13 +95,6 @@ describe('The options of a client', () => {
     for (const sentinels of [[], {}, 'a']) expect(refused({ name, sentinels })).toBe('connection.sentinels');
     expect(refused({ name, sentinels: [{ port: 1 }, { port: 0 }] })).toBe('connection.sentinels[1].port');
     expect(refused({ name, sentinels: ['a'] })).toBe('connection.sentinels[0]');
-  });
-
-  it('name the master beside sentinels', () => {
-    const sentinels = [{ port: 1 }];
-    for (const options of [{ sentinels }, { sentinels, path: '/run/redis.sock' }])
-      expect(refused(options)).toBe('connection.name');
-    for (const name of [undefined, null, '']) expect(refused({ name, sentinels })).toBe('connection.name');
   });
 });
 

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { ConnectionChange } from '../../../lib/store/store-health.js';
 import { ConnectionState } from '../../../lib/stores/redis/connection/connection-state.js';
 import { NotAdmitted } from '../../../lib/stores/redis/connection/redis-errors.js';
@@ -7,10 +7,6 @@ import { errorReply } from '../../doubles/replies.js';
 
 beforeEach(() => {
   jest.useFakeTimers();
-});
-
-afterEach(() => {
-  jest.useRealTimers();
 });
 
 describe('The state of a connection', () => {

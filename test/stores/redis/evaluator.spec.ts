@@ -16,7 +16,6 @@ beforeEach(() => {
 
 afterEach(() => {
   jest.restoreAllMocks();
-  jest.useRealTimers();
 });
 
 /** How many calls of lane.lua a command has; undefined of one script alone. */

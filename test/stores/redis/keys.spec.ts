@@ -1,4 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { assertName } from '../../../lib/client/validation.js';
 import { isLockConfigError, isLockKeyError, LockService } from '../../../lib/index.js';
@@ -6,17 +8,14 @@ import { RESERVED } from '../../../lib/store/lock-store.js';
 import { assertPrefix } from '../../../lib/store/prefix.js';
 import { CHARTER_KEY } from '../../../lib/stores/redis/commands/charter.js';
 import { LockKeys } from '../../../lib/stores/redis/commands/keys.js';
+import * as scripts from '../../../lib/stores/redis/commands/script.js';
+import { COMMAND } from '../../../lib/stores/redis/connection/command-refused.js';
 import { slotOf } from '../../../lib/stores/redis/connection/slots.js';
+import * as sources from '../../../lib/stores/redis/scripts.generated.js';
+import { serverOfAll } from '../../support/test-servers.js';
 import { times } from '../../support/tier.js';
-import { RedisServer } from '../../support/redis-server.js';
 
-let server: RedisServer;
-
-beforeAll(async () => {
-  server = await RedisServer.start({ args: ['--cluster-enabled', 'yes'] });
-});
-
-afterAll(() => server.stop());
+const server = serverOfAll({ args: ['--cluster-enabled', 'yes'] });
 
 /** Text that plays with braces, and any other. */
 const text = (maxLength: number) =>
@@ -65,7 +64,9 @@ interface Stored {
   readonly own: string;
   readonly name: string;
 }
+
 const prefixes = fc.oneof(fc.constantFrom('', 'lock:', '{app}:', '{', 'a{}'), made(3), text(6));
+
 const stored = fc
   .record({ client: prefixes, own: prefixes, name: fc.oneof(made(6), text(12)) })
   .filter((parts) => isAllowed(parts));
@@ -156,4 +157,34 @@ describe('What would break the rule of keys', () => {
       expect(() => new LockService({ connection: cluster })).toThrow(config);
     },
   );
+});
+
+describe('the Lua scripts', () => {
+  const folder = fileURLToPath(new URL('../../../lib/stores/redis/scripts/', import.meta.url));
+  const files = readdirSync(folder).filter((file) => !file.endsWith('.include.lua'));
+  const camelCase = (file: string) =>
+    file.replace('.lua', '').replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
+  const server = serverOfAll();
+
+  it.each(files)('%s compiles, and is known by the digest that we compute', async (file) => {
+    const { source, sha } = scripts[camelCase(file) as keyof typeof scripts];
+    expect(await server.client().script('LOAD', source)).toBe(sha);
+  });
+
+  it.each(files)('%s says what its keys, arguments and replies are', (file) => {
+    const [header = ''] = readFileSync(folder + file, 'utf8').split('\n\n');
+    expect(header).toMatch(/^-- KEYS/m);
+    expect(header).toMatch(/^-- ARGV/m);
+    expect(header).toMatch(/^-- Returns/m);
+  });
+
+  it.each(files)('%s names one command a line at most: a refusal says only which line it was', (file) => {
+    const { source } = scripts[camelCase(file) as keyof typeof scripts];
+    const commands = new RegExp(COMMAND, 'g');
+    expect(source.split('\n').filter((line) => (line.match(commands)?.length ?? 0) > 1)).toEqual([]);
+  });
+
+  it('are all in the build', () => {
+    expect(Object.keys(sources).sort()).toEqual(files.map(camelCase).sort());
+  });
 });

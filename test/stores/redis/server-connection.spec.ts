@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { RedisOptions } from 'ioredis';
 import type { ConnectionChange } from '../../../lib/store/store-health.js';
 import { ServerConnection } from '../../../lib/stores/redis/connection/connection.js';
@@ -14,10 +14,6 @@ const RETRIES = { retryStrategy: (attempt: number) => 50 * attempt };
 
 beforeEach(() => {
   jest.useFakeTimers();
-});
-
-afterEach(() => {
-  jest.useRealTimers();
 });
 
 interface Given {

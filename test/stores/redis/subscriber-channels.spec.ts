@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { ServerConnection } from '../../../lib/stores/redis/connection/connection.js';
 import { HEARTBEAT, Subscriber } from '../../../lib/stores/redis/messages/subscriber.js';
 import { errorReply } from '../../doubles/replies.js';
@@ -9,10 +9,6 @@ const FORBIDDEN = errorReply('NOPERM no permissions to access a channel');
 
 beforeEach(() => {
   jest.useFakeTimers();
-});
-
-afterEach(() => {
-  jest.useRealTimers();
 });
 
 function open(sharded?: boolean) {

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { inspect } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { Cluster, Redis } from 'ioredis';
 import { Cluster as OlderCluster } from 'ioredis-5';
 import {
@@ -13,8 +13,8 @@ import {
 import { TestEnvironment } from '../../../support/test-environment.js';
 import { until } from '../../../scenarios/until.js';
 import { slotOf } from '../../../support/keys.js';
-import { RedisCluster } from '../../../support/redis-cluster.js';
 import { Worker } from '../../../support/worker.js';
+import { clusterOfAll } from '../../../support/test-servers.js';
 
 /** ms: longer than any call waits, so a caller that gets the lock was woken. */
 const LONG = 300_000;
@@ -24,13 +24,7 @@ type ClusterOptions = NonNullable<ConstructorParameters<typeof Cluster>[1]>;
 type ClusterNode = ConstructorParameters<typeof Cluster>[0][number];
 
 const environment = TestEnvironment.ofEach();
-let cluster: RedisCluster;
-
-beforeAll(async () => {
-  cluster = await RedisCluster.start();
-});
-
-afterAll(() => cluster.stop());
+const cluster = clusterOfAll();
 
 const service = (connection: RedisConnection, options: LockModuleOptions = {}): LockService =>
   environment.service({ connection, leaseTime: LONG, ...options });
@@ -211,21 +205,6 @@ describe('A cluster of our own', () => {
     const lease = await owned().resume(ticket);
     expect(await told).toEqual(['redisson_lock__channel:{lock:resumed}', '0']);
     await lease.release();
-  });
-
-  it('renews over the next connection where the last one has just been lost', async () => {
-    const locks = owned();
-    const lease = await locks.acquire('renewed');
-    const master = await cluster.masterOf(await cluster.slotOf('lock:renewed'));
-    const lost = new Promise<void>((resolve) => {
-      locks.events$.subscribe(({ type }) => {
-        if (type === 'disconnected') resolve();
-      });
-    });
-    await master.client().call('CLIENT', 'KILL', 'TYPE', 'NORMAL', 'SKIPME', 'YES');
-    await lost;
-    await lease.extend(2 * LONG);
-    expect(lease.remainingTime()).toBeGreaterThan(LONG);
   });
 
   it('leaves no connection behind', async () => {

@@ -1,17 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { filter } from 'rxjs';
-import {
-  type LockEvent,
-  LockUnavailableError,
-  type LockModuleOptions,
-  type LockService,
-} from '../../../../lib/index.js';
+import { type LockEvent, type LockModuleOptions, type LockService } from '../../../../lib/index.js';
 import { TestEnvironment } from '../../../support/test-environment.js';
 import { until } from '../../../scenarios/until.js';
-import { RedisCluster } from '../../../support/redis-cluster.js';
 import { serverVersion } from '../../../support/redis-server.js';
 import { fenceOf } from '../../../support/keys.js';
+import { clusterOfAll } from '../../../support/test-servers.js';
 
 /** ms: renewed every 2,000 ms, and commands have 1,000 ms. */
 const LEASE = 6_000;
@@ -19,14 +14,8 @@ const LEASE = 6_000;
 const LONG = 300_000;
 
 const environment = TestEnvironment.ofEach();
-let cluster: RedisCluster;
+const cluster = clusterOfAll();
 let names = 0;
-
-beforeAll(async () => {
-  cluster = await RedisCluster.start();
-});
-
-afterAll(() => cluster.stop());
 
 const service = (options: LockModuleOptions = {}): LockService =>
   environment.service({ connection: { cluster: cluster.addresses }, leaseTime: LONG, ...options });
@@ -245,18 +234,6 @@ describe('While a slot is on its way', () => {
       await (await second).release();
     });
     expect(failures).toEqual([]);
-  });
-
-  it('a new lock has to wait for it: neither taken nor busy', async () => {
-    const { name, slot, to } = await place();
-    const locks = service({ leaseTime: LEASE });
-    const from = await cluster.beginMove(slot, to);
-    await expect(locks.tryAcquire(name)).rejects.toBeInstanceOf(LockUnavailableError);
-    const waiting = locks.acquire(name, { waitTime: 60_000 });
-    await sleep(300);
-    await cluster.migrate(slot, from, to);
-    await cluster.endMove(slot, to);
-    await (await waiting).release();
   });
 });
 

@@ -200,16 +200,6 @@ describe('A turn', () => {
     expect([told, rivals]).toEqual([String(span), '0']);
   });
 
-  it('passes over a waiter whose process is gone', async () => {
-    await lock.holders('5 a:1 fair 1', { 'xa:1': 5_000 });
-    await lock.waiters({ 'x gone:1 30000': 1_500, 'x gone:2 30000': 1_400, 'x b:1 30000': 1_200 });
-    await lock.listen('b');
-    await release('a:1');
-    expect(granted(await lock.told()).map(([, , owner]) => owner)).toEqual(['b:1']);
-    expect(await lock.queue()).toEqual([]);
-    expect(Object.keys(await lock.ends())).toEqual(['xb:1']);
-  });
-
   it('for a waiter of another kind is a word that it asks', async () => {
     await lock.holders('5 a:1 fair 1', { 'xa:1': 5_000 });
     await lock.waiters({ 'x b:1 30000': 50, 'p c:1 30000': 30 });
@@ -300,16 +290,6 @@ describe('A release of a lock with holders', () => {
     await lock.waiters({ 'p b:1 7': 90 });
     expect(await release('a:1')).toBe(0);
     expect(await lock.queue()).toEqual(['p b:1 7']);
-  });
-
-  it('gives up the entry, by the lease that was asked for or by a search', async () => {
-    await lock.holders('5 b:1 fair 1', { 'xb:1': 5_000 });
-    await lock.listen('a');
-    await lock.waiters({ 'x a:1 7': 90, 'x a:1 9': 80, 'x a:10 7': 70 });
-    expect(await release('a:1', { asked: 9 })).toBe(-1);
-    expect(await lock.queue()).toEqual(['x a:1 7', 'x a:10 7']);
-    await release('a:1', { asked: 0 });
-    expect(await lock.queue()).toEqual(['x a:10 7']);
   });
 });
 

@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { inspect, promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Test } from '@nestjs/testing';
@@ -22,7 +21,6 @@ import { until } from '../../../scenarios/until.js';
 import type { RedisServer } from '../../../support/redis-server.js';
 import { LogLines } from '../log-lines.js';
 import { freePort } from '../../../support/free-port.js';
-import { fenceOf } from '../../../support/keys.js';
 import { TcpProxy } from '../../../support/tcp-proxy.js';
 
 /** ms: longer than any call waits, so a caller that gets the lock was woken. */
@@ -94,33 +92,31 @@ describe('A connection given as', () => {
       ['that does not queue', { enableOfflineQueue: false }],
     ];
 
-    it.each(VARIANTS)('%s: locks and wakes like any other', async (_, options, keyPrefix = 'lock:') => {
-      const locks = service(client(options));
-      await expectHandOvers(locks, service(server.url, { keyPrefix }));
-      const lease = await locks.acquire('key');
-      expect(await server.client().hgetall(`${keyPrefix}key`)).toEqual({ [lease.owner]: '1' });
-      await lease.release();
-      expect(await server.client().exists(`${keyPrefix}key`, `${keyPrefix}hand-over`)).toBe(0);
-    });
-
-    it.each(VARIANTS)('%s: is neither changed nor closed', async (_, options) => {
-      const own = client(options);
-      await (own.status === 'wait' ? own.connect() : once(own, 'ready'));
-      const picture = () => ({
-        options: { ...own.options },
-        properties: Object.getOwnPropertyNames(own).sort(),
-        listeners: own.eventNames().map((event) => [event, own.listenerCount(event)]),
-        status: own.status,
-        mode: own.mode,
-      });
-      const before = picture();
-      const locks = service(own);
-      await expectHandOvers(locks, service(server.url, { keyPrefix: `${options.keyPrefix ?? ''}lock:` }));
-      expect({ ...picture(), listeners: [] }).toEqual({ ...before, listeners: [] });
-      await locks.onApplicationShutdown();
-      expect(picture()).toEqual(before);
-      expect(await own.ping()).toBe('PONG');
-    });
+    it.each(VARIANTS)(
+      '%s: locks like any other, and stays as it is',
+      async (_, options, keyPrefix = 'lock:') => {
+        const own = client(options);
+        await (own.status === 'wait' ? own.connect() : once(own, 'ready'));
+        const picture = () => ({
+          options: { ...own.options },
+          properties: Object.getOwnPropertyNames(own).sort(),
+          listeners: own.eventNames().map((event) => [event, own.listenerCount(event)]),
+          status: own.status,
+          mode: own.mode,
+        });
+        const before = picture();
+        const locks = service(own);
+        await expectHandOvers(locks, service(server.url, { keyPrefix }));
+        const lease = await locks.acquire('key');
+        expect(await server.client().hgetall(`${keyPrefix}key`)).toEqual({ [lease.owner]: '1' });
+        await lease.release();
+        expect(await server.client().exists(`${keyPrefix}key`, `${keyPrefix}hand-over`)).toBe(0);
+        expect({ ...picture(), listeners: [] }).toEqual({ ...before, listeners: [] });
+        await locks.onApplicationShutdown();
+        expect(picture()).toEqual(before);
+        expect(await own.ping()).toBe('PONG');
+      },
+    );
 
     it.each<[string, RegExp, (own: Redis) => Promise<Redis>]>([
       [
@@ -148,35 +144,6 @@ describe('A connection given as', () => {
       expect(() => service(own)).toThrow(message);
       expect(() => service(own)).toThrow(expect.objectContaining({ code: 'LOCK_CONFIG' }));
     });
-
-    it('that queues and sends again: a lock asked for in vain is bounded in time and not left behind', async () => {
-      const own = client({ enableOfflineQueue: true, autoResendUnfulfilledCommands: true });
-      const locks = service(own);
-      await locks.inspect('orphan');
-      server.freeze();
-      // Both reach the server later: the one that was cut off, too, because the client sends it again.
-      expect(await failure(locks.acquire('orphan', { waitTime: 500 }))).toBeInstanceOf(LockUnavailableError);
-      own.disconnect(true);
-      server.thaw();
-      await own.ping();
-      await until(async () => (await server.client().exists('lock:orphan')) === 0);
-      const lease = await service(server.url).acquire('orphan', { waitTime: 0 });
-      await sleep(100);
-      expect(await server.client().hgetall('lock:orphan')).toEqual({ [lease.owner]: '1' });
-      await lease.release();
-    });
-  });
-
-  it('a server that has forgotten a script and says so too late: nothing comes after the release', async () => {
-    const locks = service(server.url, { leaseTime: LEASE });
-    await locks.inspect('late');
-    server.freeze();
-    expect(await failure(locks.tryAcquire('late'))).toBeInstanceOf(LockUnavailableError);
-    server.thaw();
-    await locks.inspect('late'); // behind all that was late
-    expect(await locks.inspect('late')).toBeNull();
-    // Whoever takes it leaves a token.
-    expect(await server.client().exists(fenceOf('lock:late'))).toBe(0);
   });
 });
 

@@ -1,17 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { LockModuleOptions, LockService } from '../../../lib/index.js';
-import { TestEnvironment } from '../../support/test-environment.js';
-import { RedisCluster } from '../../support/redis-cluster.js';
+import { describe, expect, it } from '@jest/globals';
+import type { LockModuleOptions, LockService } from '../../../../lib/index.js';
+import { TestEnvironment } from '../../../support/test-environment.js';
+import type { RedisCluster } from '../../../support/redis-cluster.js';
+import { clusterOfAll } from '../../../support/test-servers.js';
 
 const environment = TestEnvironment.ofEach();
-let cluster: RedisCluster;
-
-beforeAll(async () => {
-  cluster = await RedisCluster.start();
-});
-
-afterAll(() => cluster.stop());
+const cluster = clusterOfAll();
 
 const service = (options: LockModuleOptions = {}): LockService =>
   environment.service({ connection: { cluster: cluster.addresses }, ...options });

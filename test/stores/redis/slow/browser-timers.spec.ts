@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import type { RedisConnection } from '../../../lib/index.js';
-import { createStore } from '../../support/store.js';
-import { useBrowserTimers } from '../../support/browser-timers.js';
-import { RedisCluster } from '../../support/redis-cluster.js';
-import { TestEnvironment } from '../../support/test-environment.js';
+import type { RedisConnection } from '../../../../lib/index.js';
+import { createStore } from '../../../support/store.js';
+import { useBrowserTimers } from '../../../support/browser-timers.js';
+import { RedisCluster } from '../../../support/redis-cluster.js';
+import { TestEnvironment } from '../../../support/test-environment.js';
 
 const environment = new TestEnvironment();
 let nodes: RedisCluster | undefined;
