@@ -2,10 +2,7 @@ import 'reflect-metadata';
 import { afterAll, describe, expect, it, jest } from '@jest/globals';
 import type { INestApplication } from '@nestjs/common';
 import type { Page } from 'playwright-core';
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { createRequire } from 'node:module';
 import { LockService } from '../../../lib/index.js';
 import { deferred } from '../../doubles/deferred.js';
@@ -167,42 +164,6 @@ const title = hasChromium ? 'the board in Chromium' : 'the board in Chromium (sk
     expect(await page.getByRole('dialog').count()).toBe(0);
     expect(lease.releaseRequested.aborted).toBe(true);
   });
-
-  it.concurrent(
-    'takes nothing away for another site, also if the application lets all sites in',
-    async () => {
-      const { url, locks } = await start({ readOnly: false, guards: [LETS_IN] }, undefined, (app) => {
-        app.enableCors({ origin: true, credentials: true });
-      });
-      const lease = await locks.acquire('order:7');
-      const fields = { name: 'order:7', confirm: 'order:7', reason: 'it hangs' };
-      const inputs = Object.entries(fields).map(([name, value]) => `<input name="${name}" value="${value}">`);
-      const site = createServer((_, response) =>
-        response
-          .setHeader('Content-Type', 'text/html')
-          .end(`<form method="post" action="${url}/force">${inputs.join('')}<button>Win</button></form>`),
-      );
-      await once(site.listen(0, '127.0.0.1'), 'listening');
-      environment.add(() => void site.close());
-      const { port } = site.address() as AddressInfo;
-      const { page } = await open({ url: `http://127.0.0.1:${String(port)}/` });
-      // A script that sends all that the page of the board sends.
-      const status = await page.evaluate<number>(
-        `fetch(${JSON.stringify(`${url}/force`)}, {
-        method: 'POST',
-        credentials: 'include',
-        headers: { 'Content-Type': 'application/json', 'X-Board': 'page' },
-        body: ${JSON.stringify(JSON.stringify(fields))},
-      }).then((answer) => answer.status)`,
-      );
-      expect(status).toBe(403);
-      const answered = page.waitForResponse((response) => response.url() === `${url}/force`);
-      await page.getByRole('button', { name: 'Win' }).click();
-      expect((await answered).status()).toBe(403);
-      expect(lease.held).toBe(true);
-      expect(lease.signal.aborted).toBe(false);
-    },
-  );
 
   it.concurrent('says in words what is unusual, and is calm otherwise', async () => {
     const { url, locks, other } = await start({ limit: 100 }, await environment.server());

@@ -1,20 +1,19 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { LockService } from '../../../lib/index.js';
 import { lockKeys } from '../../support/keys.js';
-import type { RedisServer } from '../../support/redis-server.js';
 import { TestEnvironment } from '../../support/test-environment.js';
 import { until } from '../../scenarios/until.js';
 import { call, start } from '../command-line.js';
 import { runCommands, type RunCommands, says } from '../run-commands.js';
+import { serverOfAll } from '../../support/test-servers.js';
 
 const environment = TestEnvironment.ofAll();
-let server: RedisServer;
+const server = serverOfAll();
 let locks: LockService;
 let runs: RunCommands['runs'];
 let shell: RunCommands['shell'];
 
 beforeAll(async () => {
-  server = await environment.server();
   locks = environment.service({ connection: server.url });
   ({ runs, shell } = runCommands(server));
 });
@@ -57,18 +56,6 @@ describe('run', () => {
     expect(await holder.ended).toMatchObject({ code: 0, stdout: 'begin\nend\n' });
     expect([busy.code, busy.stdout]).toEqual([75, '']);
     expect(busy.stderr).toMatch(/^nestjs-distributed-lock: The lock "turns" is busy.*: held by .*\n$/);
-  });
-
-  it('serves callers with --fair in the order in which they came', async () => {
-    const lease = await locks.getFairLock('order').acquire();
-    const waiting: Promise<{ stdout: string }>[] = [];
-    for (let caller = 0; caller < 3; caller++) {
-      waiting.push(shell('order', 'echo $LOCK_TOKEN', '--fair', '--wait', 'forever').ended);
-      await until(async () => (await locks.inspect('order'))?.queue.length === waiting.length);
-    }
-    await lease.release();
-    const tokens = (await Promise.all(waiting)).map(({ stdout }) => Number(stdout));
-    expect(tokens).toEqual(tokens.toSorted((a, b) => a - b));
   });
 
   it('says why it waits for Redis, once', async () => {

@@ -76,7 +76,7 @@ const SPECS: readonly [folder: string, stages: readonly (readonly string[])[]][]
     ],
   ],
   ['lib/stores/', [MEMORY, REDIS, ['test/stores/memory']]],
-  ['lib/store/', [['test/store'], MEMORY, REDIS, ['test/stores/quorum/(kinds|health|releases)']]],
+  ['lib/store/', [['test/store'], MEMORY, REDIS, ['test/stores/quorum/(quorum-lock-store|boot)']]],
 ];
 
 const TESTS = fileURLToPath(new URL('../../', import.meta.url));

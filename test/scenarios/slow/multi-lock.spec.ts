@@ -4,7 +4,6 @@ import type { Random } from '../../programs/chaos/random.js';
 import { FAIR, type Kind, lockOf, PLAIN, semaphore, WRITE } from '../../queue/kinds.js';
 import { holdFor } from '../../world/holds.js';
 import { inWorld, type Stage } from '../../world/index.js';
-import { overlaps } from '../history.js';
 
 /** Chance decides which caller is next, but none has to watch so many others pass. */
 const MOST_OTHERS = 100;
@@ -83,18 +82,6 @@ const together = (service: LockService, kinds: Readonly<Record<string, Kind>>) =
   service.getMultiLock(Object.entries(kinds).map(([name, kind]) => lockOf(service, name, kind)));
 
 describe('Several locks at once', () => {
-  it('thousands of names in one call, beside other calls of the same turn: all get their locks', () =>
-    inWorld(1, async ({ process, server }) => {
-      const { locks } = process(OPTIONS);
-      const many = Array.from({ length: 4_500 }, (_, n) => `many:${String(n)}`);
-      const leases = await Promise.all(
-        ['first', 'second', many, 'third'].map((names) => locks.acquire(names, { waitTime: 0 })),
-      );
-      expect(leases.every(({ held }) => held)).toBe(true);
-      await Promise.all(leases.map((lease) => lease.release()));
-      expect(server.keys).toEqual([]);
-    }));
-
   it('ten that want random triples of ten names all get through 5 times, and none waits long', () =>
     inWorld(2, async (stage) => {
       const random = stage.world.random.fork();
@@ -133,20 +120,6 @@ describe('Several locks at once', () => {
         };
       });
       expect(await crowd(stage, wishes, 7)).toBeLessThan(MOST_OTHERS);
-    }));
-
-  it('exclude each other across processes, and holders of one of the names', () =>
-    inWorld(5, async (stage) => {
-      const all = services(stage, 4);
-      const wishes = [['a', 'b'], ['b', 'a'], ['b', 'c'], ['b']];
-      const locks = all.map((service, n) =>
-        service.getMultiLock(wishes[n]!.map((name) => service.getLock(name))),
-      );
-      const records = await Promise.all(
-        locks.flatMap((lock) => Array.from({ length: 10 }, () => holdFor(stage, lock, {}, 1))),
-      );
-      expect(records).toHaveLength(40);
-      expect(overlaps(records)).toEqual([]);
     }));
 });
 

@@ -1,22 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { isLockConfigError, type LockModuleOptions } from '../../../lib/index.js';
+import { expect, it } from '@jest/globals';
+import { type LockModuleOptions } from '../../../lib/index.js';
 import { QuorumEnvironment } from '../../stores/quorum/quorum-environment.js';
-import { RedisCluster } from '../../support/redis-cluster.js';
+import { clusterOfAll } from '../../support/test-servers.js';
 import { until } from '../until.js';
 
-let environment: QuorumEnvironment;
-let cluster: RedisCluster;
-
-beforeAll(async () => {
-  environment = await QuorumEnvironment.of(3);
-  cluster = await RedisCluster.start();
-});
-
-afterAll(async () => {
-  await environment.end();
-  await cluster.stop();
-});
+const environment = QuorumEnvironment.forAll(3);
+const cluster = clusterOfAll();
 
 const onNodes = () => ({ nodes: environment.urls });
 const onCluster = () => ({ connection: { cluster: cluster.addresses } });
@@ -63,21 +53,4 @@ it('Work runs once per period on a cluster, also under names that have hash tags
     );
     expect((await Promise.all(calls)).filter(({ ran }) => ran)).toHaveLength(1);
   }
-});
-
-describe('Redlock', () => {
-  it('has no leases that travel, and says so', async () => {
-    const lease = await environment.service(onNodes()).acquire('job');
-    const error: unknown = await lease.handOver().catch((reason: unknown) => reason);
-    expect(isLockConfigError(error)).toBe(true);
-    expect((error as Error).message).toContain('nodes: has no leases that travel');
-    expect(lease.held).toBe(true);
-  });
-
-  it('runs nothing once per period, and says so', async () => {
-    const call = environment.service(onNodes()).once('x', { period: 1_000 }, () => 0);
-    const error: unknown = await call.catch((reason: unknown) => reason);
-    expect(isLockConfigError(error)).toBe(true);
-    expect((error as Error).message).toContain('nodes: runs nothing once per period');
-  });
 });

@@ -2,27 +2,19 @@ import { once } from 'node:events';
 import { type AddressInfo, connect as connectTo, createServer } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { until } from '../../scenarios/until.js';
-import { RedisServer } from '../redis-server.js';
 import { isMessage, replyEnd } from '../resp.js';
 import { TcpProxy } from '../tcp-proxy.js';
+import { serverOfAll } from '../test-servers.js';
 
 describe('TcpProxy', () => {
   const SILENCE = 100;
 
-  let server: RedisServer;
+  const server = serverOfAll();
   let proxy: TcpProxy;
   let clients: Redis[];
-
-  beforeAll(async () => {
-    server = await RedisServer.start();
-  });
-
-  afterAll(async () => {
-    await server.stop();
-  });
 
   beforeEach(async () => {
     proxy = await TcpProxy.start(server.port);
@@ -59,13 +51,6 @@ describe('TcpProxy', () => {
     expect(await Promise.all(replies)).toEqual(['OK', large, 1, 2]);
   });
 
-  it('counts its connections', async () => {
-    const [first] = await Promise.all([connect(), connect()]);
-    expect(proxy.connections).toBe(2);
-    first.disconnect();
-    await until(() => proxy.connections === 1);
-  });
-
   it.each(['requestDelay', 'replyDelay'] as const)('delays by %s, and keeps the order', async (delay) => {
     const client = await connect();
     proxy[delay](300);
@@ -99,25 +84,6 @@ describe('TcpProxy', () => {
     expect(await client.incr('n')).toBe(2);
   });
 
-  it('drops requests', async () => {
-    const client = await connect();
-    proxy.dropRequests(true);
-    const reply = client.incr('n');
-    expect(await silent(reply)).toBe(true);
-    expect(await server.client().get('n')).toBeNull();
-    proxy.dropRequests(false);
-    await expect(reply).rejects.toThrow();
-    expect(await client.incr('n')).toBe(1);
-  });
-
-  it('cuts all present connections, and takes new ones', async () => {
-    const client = await connect();
-    const closed = new Promise((resolve) => client.once('close', resolve));
-    proxy.cut();
-    await closed;
-    expect(await client.ping()).toBe('PONG');
-  });
-
   it('cuts in place of a reply, after the request has been carried out', async () => {
     const client = await connect();
     proxy.cutAfterReplyBytes(0);
@@ -136,15 +102,6 @@ describe('TcpProxy', () => {
     proxy.cutAfterReplyBytes('$4\r\nPONG\r\n'.length);
     expect(await client.ping('PONG')).toBe('PONG');
     await closed;
-  });
-
-  it('refuses new connections, and keeps the present ones', async () => {
-    const client = await connect();
-    proxy.refuse(true);
-    await expect(connect()).rejects.toThrow();
-    expect(await client.ping()).toBe('PONG');
-    proxy.refuse(false);
-    expect(await (await connect()).ping()).toBe('PONG');
   });
 
   it.each([2, 3] as const)('drops messages and nothing else, in RESP%d', async (protocol) => {
@@ -193,16 +150,6 @@ describe('TcpProxy', () => {
     for (let split = 0; split <= stream.length; split++) {
       expect(await replay(stream.slice(0, split), stream.slice(split))).toBe(reply + reply);
     }
-  });
-
-  it('ends the client when the server goes', async () => {
-    const client = await connect();
-    const closed = new Promise((resolve) => client.once('close', resolve));
-    await server.restart();
-    await closed;
-    // Its first attempts may have met the proxy before the server was there again.
-    if (client.status !== 'ready') await once(client, 'ready');
-    expect(await client.ping()).toBe('PONG');
   });
 });
 
