@@ -8,7 +8,7 @@ const root = fileURLToPath(new URL('../', import.meta.url));
 /** In dist, with which it goes. */
 const NOTE = `${root}dist/.built-from`;
 const INPUTS =
-  /^(lib\/.*|scripts\/(compile-|mark-).*|tsconfig.*\.json|nest-cli\.json|package(-lock)?\.json)$/;
+  /^(lib\/.*|scripts\/(build|compile-|mark-).*|tsconfig.*\.json|nest-cli\.json|package(-lock)?\.json)$/;
 
 const hash = createHash('sha256');
 const listed = ['lib', 'scripts'].flatMap((folder) =>
