@@ -7,11 +7,11 @@ async function takeTurns({ process, pass, now }: Stage): Promise<void> {
   const all = [process(), process(), process()];
   await Promise.all([
     ...all.map(async ({ locks }) => {
-      while (now() < 1_000) await locks.using('k', { waitTime: 60_000 }, () => pass(5));
+      while (now() < 400) await locks.using('k', { waitTime: 60_000 }, () => pass(5));
     }),
-    pass(300).then(() => {
+    pass(100).then(() => {
       all[1]!.disconnect();
-      all[2]!.pause(400);
+      all[2]!.pause(200);
     }),
   ]);
 }

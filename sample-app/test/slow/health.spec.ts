@@ -2,9 +2,9 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { INestApplication } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { LockService, type LockModuleOptions } from 'nestjs-distributed-lock';
-import { TestEnvironment } from '../../test/support/test-environment.js';
-import { until } from '../../test/scenarios/until.js';
-import { AppModule } from '../src/app.module.js';
+import { TestEnvironment } from '../../../test/support/test-environment.js';
+import { until } from '../../../test/scenarios/until.js';
+import { AppModule } from '../../src/app.module.js';
 
 interface Answer {
   code: number;

@@ -8,9 +8,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from '@jest/globals';
-import type { LockEvent, LockService } from '../../lib/index.js';
-import { deferred } from '../doubles/deferred.js';
-import { Stage, until } from './stage.js';
+import type { LockEvent, LockService } from '../../../lib/index.js';
+import { deferred } from '../../doubles/deferred.js';
+import { Stage, until } from '../stage.js';
 
 const stage = Stage.set();
 

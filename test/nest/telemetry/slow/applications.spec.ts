@@ -4,11 +4,11 @@ import { type DynamicModule, Logger, Module } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
 import type { Meter, MeterProvider } from '@opentelemetry/api';
 import { hasSubscribers } from 'node:diagnostics_channel';
-import { LockModule, LockService, MemoryLockStore, TRACING_CHANNELS } from '../../../lib/index.js';
-import { LockTelemetryModule, type LockTelemetryOptions } from '../../../lib/otel/index.js';
-import { deferred } from '../../doubles/deferred.js';
-import { Sdk } from './sdk.js';
-import { useVirtualTime } from '../../support/virtual-time.js';
+import { LockModule, LockService, MemoryLockStore, TRACING_CHANNELS } from '../../../../lib/index.js';
+import { LockTelemetryModule, type LockTelemetryOptions } from '../../../../lib/otel/index.js';
+import { deferred } from '../../../doubles/deferred.js';
+import { Sdk } from '../sdk.js';
+import { useVirtualTime } from '../../../support/virtual-time.js';
 
 useVirtualTime();
 

@@ -9,11 +9,11 @@ import {
   LockModule,
   LockService,
   MemoryLockStore,
-} from '../../../lib/index.js';
-import { LockTelemetryModule } from '../../../lib/otel/index.js';
-import { deferred } from '../../doubles/deferred.js';
-import { Sdk } from './sdk.js';
-import { until, useVirtualTime } from '../../support/virtual-time.js';
+} from '../../../../lib/index.js';
+import { LockTelemetryModule } from '../../../../lib/otel/index.js';
+import { deferred } from '../../../doubles/deferred.js';
+import { Sdk } from '../sdk.js';
+import { until, useVirtualTime } from '../../../support/virtual-time.js';
 
 useVirtualTime();
 

@@ -3,11 +3,11 @@ import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from '@jest/globals';
-import { mutants } from '../../simulation/controls/mutants.js';
-import { broken } from './broken.js';
-import { breakPackage, patched } from './variant.js';
+import { mutants } from '../../../simulation/controls/mutants.js';
+import { broken } from '../broken.js';
+import { breakPackage, patched } from '../variant.js';
 
-const ENTRY = new URL('../../../../dist/index.js', import.meta.url).href;
+const ENTRY = new URL('../../../../../dist/index.js', import.meta.url).href;
 
 const DIST = dirname(fileURLToPath(ENTRY));
 

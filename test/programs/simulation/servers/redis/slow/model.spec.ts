@@ -1,15 +1,15 @@
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { PreloadedClock } from '../../../../support/preloaded-clock.js';
-import { RedisServer, serverVersion } from '../../../../support/redis-server.js';
-import { times } from '../../../../support/tier.js';
-import { Random } from '../../../chaos/random.js';
-import { fewest } from '../../shrink.js';
-import { commandStep } from './comparison/commands.js';
-import { Comparison } from './comparison/comparison.js';
-import { loadAll, ownScript } from './comparison/own-scripts.js';
-import { BEGIN, listening, type Maker, type Step } from './comparison/step.js';
-import { Lua } from './lua.js';
+import { PreloadedClock } from '../../../../../support/preloaded-clock.js';
+import { RedisServer, serverVersion } from '../../../../../support/redis-server.js';
+import { times } from '../../../../../support/tier.js';
+import { Random } from '../../../../chaos/random.js';
+import { fewest } from '../../../shrink.js';
+import { commandStep } from '../comparison/commands.js';
+import { Comparison } from '../comparison/comparison.js';
+import { loadAll, ownScript } from '../comparison/own-scripts.js';
+import { BEGIN, listening, type Maker, type Step } from '../comparison/step.js';
+import { Lua } from '../lua.js';
 
 const SOURCE = fileURLToPath(new URL('comparison/standing-clock.c', import.meta.url));
 /** More of them by MODEL_SEEDS. */
