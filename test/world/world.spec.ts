@@ -78,55 +78,6 @@ describe('A world', () => {
     });
   });
 
-  it('delivers nothing over a link that is cut, until it is mended', async () => {
-    await inWorld(6, async ({ process, server }) => {
-      const { cut, locks } = { cut: process, locks: process().locks };
-      const apart = cut();
-      await locks.health();
-      const mend = apart.cut();
-      const { commands } = server;
-      await expect(apart.locks.acquire('k', { waitTime: 3_000 })).rejects.toMatchObject({
-        code: 'LOCK_UNAVAILABLE',
-      });
-      expect(server.commands).toBe(commands);
-      mend();
-      const lease = await apart.locks.acquire('k', { waitTime: 30_000 });
-      expect(lease.held).toBe(true);
-    });
-  });
-
-  it('has processes that stand still, and servers that come back with nothing', async () => {
-    await inWorld(7, async ({ process, server, until, pass }) => {
-      const [slow, other] = [process(), process()];
-      const lease = await slow.locks.acquire('k', { leaseTime: 1_000 });
-      slow.pause(3_000);
-      await (await other.locks.acquire('k')).release();
-      await until(() => lease.signal.aborted);
-      expect(slow.events).toContainEqual(expect.objectContaining({ type: 'lost', name: 'k' }));
-      await other.locks.acquire('gone');
-      server.crash();
-      await pass(10);
-      server.restart({ empty: true });
-      await (await slow.locks.acquire('gone', { waitTime: 30_000 })).release();
-    });
-  });
-
-  it('has Redlock on several servers, of which one may be away', async () => {
-    await inWorld(
-      8,
-      async ({ process, servers }) => {
-        const [a, b] = [process(), process()];
-        await (await a.locks.acquire('k')).release();
-        servers[0]!.crash();
-        const lease = await a.locks.acquire('k');
-        await expect(b.locks.tryAcquire('k')).resolves.toBeNull();
-        await lease.release();
-        await (await b.locks.acquire('k')).release();
-      },
-      { servers: 3 },
-    );
-  });
-
   it('says of a failure the seed and the command that repeats it', async () => {
     const failing = inWorld(9, async ({ process }) => {
       await process().locks.acquire('');

@@ -120,16 +120,6 @@ describe('A plain lock that is busy', () => {
 });
 
 describe('A release of a plain lock', () => {
-  it('leaves the greatest token that was given out', async () => {
-    await lock.plain('a:1', 5_000, '5 a:1');
-    await release('a:1', { token: 9 });
-    expect(await lock.redis.get(FENCE)).toBe('9');
-    expectNear(await left(FENCE), near(STAY));
-    await lock.plain('a:1', 5_000, '12 a:1');
-    await release('a:1', { token: 9 });
-    expect(await lock.redis.get(FENCE)).toBe('12 a:1');
-  });
-
   it('gives up an entry of what has become something else', async () => {
     await lock.waiters({ [`p a:1 ${String(LEASE)}`]: 90, 'p b:1 30000': 50 });
     await lock.redis.set(LOCK, 'a');
