@@ -56,9 +56,4 @@ describe('the ticket shop', () => {
     expect(await rush([url], 'buy', 1)).toMatchObject([{ status: 503 }]);
     expect(await rush([url], 'buy-unlocked', 1)).toMatchObject([{ status: 503 }]);
   });
-
-  it('tells what to try', async () => {
-    const url = await open();
-    expect(await (await fetch(url)).text()).toContain(`curl -X POST ${url}/buy`);
-  });
 });

@@ -136,6 +136,22 @@ describe('the watchdog', () => {
     expect(events.filter((event) => event.type === 'renewal-failed')).toEqual([]);
   });
 
+  it('announces the loss at the deadline when no renewal comes through', async () => {
+    store.onRenew = unreachable;
+    const lease = await locks.acquire('a');
+    const { signal } = lease;
+    await jest.advanceTimersByTimeAsync(29_690);
+    expect(signal.aborted).toBe(false);
+    await jest.advanceTimersByTimeAsync(10);
+    expect(signal.aborted).toBe(true);
+    expect(lease.held).toBe(false);
+    expect((signal.reason as LockLostError).reason).toBe('unreachable');
+    expect(events).toContainEqual(expect.objectContaining({ type: 'lost', reason: 'unreachable' }));
+    const { renew } = store.calls;
+    await jest.advanceTimersByTimeAsync(60_000);
+    expect(store.calls.renew).toBe(renew);
+  });
+
   it('does not take a renewal that was answered after the deadline for a lease, and frees the lock', async () => {
     const answer = deferred();
     store.onRenew = () => answer.promise;

@@ -62,22 +62,6 @@ describe('A world', () => {
     });
   });
 
-  it('has no act of a dead process: its lease ends, and what it waited for goes to others', async () => {
-    await inWorld(5, async ({ process, server, pass }) => {
-      const [dead, waiter] = [process(), process()];
-      const lease = await dead.locks.acquire('k', { leaseTime: 5_000 });
-      const renewed = await dead.locks.acquire('renewed');
-      dead.crash();
-      const { commands } = server;
-      await pass(40_000);
-      expect(server.commands).toBe(commands);
-      expect(server.keys).toEqual([]);
-      expect(() => dead.locks).toThrow('process 1 is dead');
-      await (await waiter.locks.acquire('k')).release();
-      expect([lease.name, renewed.name]).toEqual(['k', 'renewed']);
-    });
-  });
-
   it('says of a failure the seed and the command that repeats it', async () => {
     const failing = inWorld(9, async ({ process }) => {
       await process().locks.acquire('');

@@ -120,14 +120,6 @@ describe.each(['express', 'fastify'] as const)('the board on %s', (platform) => 
     expect(viewer.states[0]?.locks.map(({ name }) => name).sort()).toEqual([HOSTILE, 'by other']);
     await viewer.close();
   });
-
-  it('lets the application close while viewers are there', async () => {
-    const { url } = await start({ platform });
-    const viewers = await Promise.all([1, 2, 3].map(() => EventReader.open(`${url}/locks/events`)));
-    await until(() => viewers.every(({ states }) => states.length === 1));
-    await stage.close();
-    await until(() => viewers.every(({ ended }) => ended));
-  });
 });
 
 it('looks at the store while the page is open somewhere, and leaves it alone otherwise', async () => {
