@@ -33,21 +33,20 @@ type Given = {
 /** Made once for each call. Options that are not given have the client's defaults. */
 export function callOf(client: LockClient, given: Given): AcquireCall {
   const { options } = client;
-  const { waitTime = options.waitTime, leaseTime, renew, minHoldTime, label } = given;
-  const { maxWaiting = options.maxWaiting, failFast = options.failFast } = given;
-  const { reentrant = options.reentrant, byHand = false } = given;
-  const { signal, inside, into, site } = given;
+  const { waitTime = options.waitTime, signal, inside, into, site, byHand = false } = given;
+  const { leaseTime, renew, minHoldTime, label } = given;
   const askedAt = now();
   return {
+    ...{ waitTime, signal, inside, into, site, byHand, leaseTime, renew, minHoldTime, label },
+    maxWaiting: given.maxWaiting ?? options.maxWaiting,
+    failFast: given.failFast ?? options.failFast,
+    apart: (given.reentrant ?? options.reentrant) ? undefined : {},
     terms: termsOf(client, given),
-    waitTime,
+    askedAt,
+    until: askedAt + waitTime,
     answerTime: undefined,
-    signal,
-    inside,
     trace: undefined,
     nested: undefined,
-    ...{ leaseTime, renew, minHoldTime, maxWaiting, failFast, label },
-    ...{ into, askedAt, until: askedAt + waitTime, apart: reentrant ? undefined : {}, site, byHand },
   };
 }
 

@@ -18,7 +18,7 @@ import type { Lease, Lock } from '../api/lock.js';
 import { watchLongWait } from './long-wait.js';
 import { checkOrder } from './order.js';
 import type { OwnLease } from './own-lease.js';
-import { knownHolder, refuse, tellOfTimeout } from './multi/refusal.js';
+import { knownHolder, refuse, tellOfTimeout } from './refusal.js';
 import type { StoreLock } from './store-lock.js';
 
 type Callback<T> = (lease: Lease) => T | Promise<T>;
@@ -182,8 +182,16 @@ export abstract class ScopedLock implements Lock {
         if (refusal !== undefined) return Promise.resolve(refusal);
       }
     }
-    const answer = this.acquireLease(call);
-    return call.waitTime > 0 ? answer : decided(answer, () => this.acquireLease(call));
+    return call.waitTime > 0 ? this.acquireLease(call) : this.askOnce(call);
+  }
+
+  /** Asks again if the lock had no owner but several callers asked at once, because otherwise none would get it. */
+  private async askOnce(call: AcquireCall): Promise<OwnLease | Busy> {
+    for (let times = 0; ; times++) {
+      const answer = await this.acquireLease(call);
+      if (!('busy' in answer) || answer.isUndecided !== true || times === MOST_UNDECIDED) return answer;
+      await sleep(random() * UNDECIDED_PAUSE);
+    }
   }
 
   /**
@@ -200,33 +208,17 @@ export abstract class ScopedLock implements Lock {
     const label = options?.label ?? this.kind;
     // eslint-disable-next-line @typescript-eslint/unbound-method -- not called: it marks a frame of the stack
     const site = client.capturedCalls.take(label, this[method], FRAMES[method]);
-    const waitTime = method === 'tryAcquire' ? 0 : client.options.waitTime;
     const inside = scope ?? currentScope();
     const into = scope ?? owningScope();
-    const byHand = scope === undefined;
-    if (options === undefined) return callOf(client, { waitTime, inside, into, byHand, site });
+    const caller = { inside, into, byHand: scope === undefined, site };
+    const usual = method === 'tryAcquire' ? 0 : client.options.waitTime;
+    if (options === undefined) return callOf(client, { ...caller, waitTime: usual });
     assertKnownOptions(options, ACQUIRE_OPTIONS, method);
     assertOwnOptions(options, ACQUIRE_OPTIONS);
-    const given = resolveAcquireOptions(options, client.options);
-    // The module's own waitTime is within that limit.
-    const most = Math.min(given.waitTime ?? waitTime, client.options.maxWaitTime);
-    return callOf(client, { ...given, waitTime: most, inside, into, byHand, site });
+    const { waitTime = usual, ...given } = resolveAcquireOptions(options, client.options);
+    return callOf(client, { ...given, ...caller, waitTime: Math.min(waitTime, client.options.maxWaitTime) });
   }
 }
-
-/**
- * Repeats a call that does not wait if the lock had no owner but several callers asked at once, because otherwise none
- * of them would get it.
- */
-const decided = (
-  asked: Promise<OwnLease | Busy>,
-  again: () => Promise<OwnLease | Busy>,
-  times = MOST_UNDECIDED,
-): Promise<OwnLease | Busy> =>
-  asked.then((answer) => {
-    if (!('busy' in answer) || answer.isUndecided !== true || times === 0) return answer;
-    return sleep(random() * UNDECIDED_PAUSE).then(() => decided(again(), again, times - 1));
-  });
 
 function kept(lease: OwnLease, { minHoldTime, byHand }: AcquireCall): Lease {
   if (minHoldTime !== undefined) lease.minHoldTime = minHoldTime;

@@ -1,5 +1,5 @@
 import type { Duration } from '../../api/duration.js';
-import { LockConfigError, LockUnavailableError } from '../../api/errors.js';
+import { LockConfigError } from '../../api/errors.js';
 import type { LockClient } from '../../client/lock-client.js';
 import { onAbort } from '../../client/waiting/on-abort.js';
 import { answerWithin } from '../../client/waiting/answer-within.js';
@@ -7,12 +7,6 @@ import { signalOf } from '../../client/validation.js';
 import type { AnswerOptions } from '../../api/options.js';
 import type { Lease } from '../../api/lock.js';
 import { leaseJson, type OwnLease } from '../own-lease.js';
-
-/** Names no holder, because no holder has refused a request. */
-export function endedMeanwhile(name: string): LockUnavailableError {
-  const cause = new Error('a lease ended before the last of the locks was taken');
-  return new LockUnavailableError(name, { cause });
-}
 
 /** The leases of a multi-lock as one: held while all are held, lost with the first loss, released together. */
 export class LeaseGroup implements OwnLease {

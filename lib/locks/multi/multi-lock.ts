@@ -8,10 +8,10 @@ import { isLockUnavailableError } from '../../api/error-guards.js';
 import type { ReasonOptions } from '../../api/options.js';
 import { inQuotes } from '../../runtime/text.js';
 import { random } from '../../runtime/runtime.js';
-import { answerWithin, untilGivenBack } from '../../client/waiting/answer-within.js';
-import { Attempt } from '../attempt.js';
+import { answerWithin } from '../../client/waiting/answer-within.js';
 import type { AcquireCall } from '../call.js';
-import { endedMeanwhile, LeaseGroup } from './lease-group.js';
+import { Attempt } from './attempt.js';
+import { LeaseGroup } from './lease-group.js';
 import type { Lock } from '../../api/lock.js';
 import { isPlain, type Round, Rounds, stepsOf } from './rounds.js';
 import type { OwnLease } from '../own-lease.js';
@@ -60,15 +60,10 @@ export class MultiLock extends ScopedLock {
     const scope = call.into ?? (inside === undefined && isOneStep ? undefined : Scope.within(inside));
     const shared = { ...call, inside: scope, into: scope };
     const rounds = new Rounds(this.members, this.steps, this.mostHold(call));
-    let round = rounds.current;
     for (let failures = 0; ;) {
-      const attempt = new Attempt(round, shared);
-      const refusal = await attempt.run();
-      const group = new LeaseGroup(this.name, this.groupOf(call), attempt.leases, this.client);
-      if (refusal === undefined && (await isWhole(group, round, call))) return group;
-      const released = this.client.together(() => Promise.all([attempt.giveBack(), group.release()]));
-      await untilGivenBack(released, { until, signal });
-      const answer = refusal?.answer ?? endedMeanwhile(this.name);
+      const result = await new Attempt(this, rounds.current, shared).run();
+      if (result instanceof LeaseGroup) return result;
+      const { answer } = result;
       const isError = answer instanceof Error;
       failures = isError ? failures + 1 : 0;
       // The random pause separates two callers that collide at the same pace.
@@ -77,14 +72,14 @@ export class MultiLock extends ScopedLock {
         if (isError) throw answer;
         return answer;
       }
-      if (refusal !== undefined) round = rounds.next(refusal);
+      rounds.next(result);
       await answerWithin(pauseFor(Math.min(pause, until - now())), this.name, { signal });
     }
   }
 
   /** Most ms for which members may be held before the grant of the last one. */
-  private mostHold({ leaseTime, renew }: AcquireCall): number {
-    const fixed = leaseTime === undefined || renew === true ? Infinity : leaseTime;
+  private mostHold({ terms }: AcquireCall): number {
+    const fixed = terms.renewed ? Infinity : terms.leaseTime;
     return Math.max(1, Math.min(fixed, this.client.options.maxHoldTime) / 2);
   }
 
@@ -111,13 +106,13 @@ export class MultiLock extends ScopedLock {
 /** @throws LockConfigError for a semaphore that is given twice: its size and the number of permits are ambiguous */
 function assertOnePermit(given: StoreLock, again: StoreLock): void {
   if (given.kind !== 'semaphore') return;
-  const { name } = again;
+  const name = inQuotes(again.name);
   const sizes = `${String(given.permits)} and with ${String(again.permits)}`;
   const rule =
     given.permits === again.permits
-      ? `a multi-lock takes one permit of a semaphore, and "${inQuotes(name)}" is given twice; acquire further permits one by one`
-      : `a multi-lock needs one size of a semaphore, and "${inQuotes(name)}" is given with ${sizes} permits`;
-  throw new LockConfigError('locks', rule, { key: name });
+      ? `a multi-lock takes one permit of a semaphore, and "${name}" is given twice; acquire further permits one by one`
+      : `a multi-lock needs one size of a semaphore, and "${name}" is given with ${sizes} permits`;
+  throw new LockConfigError('locks', rule, { key: again.name });
 }
 
 const compare = (a: string, b: string) => Number(a > b) - Number(a < b);
@@ -140,22 +135,3 @@ function inOrder(given: StoreLock[]): readonly StoreLock[] {
 /** An answer that another round cannot change, or that ends the call. */
 const isFinal = (answer: Busy | Error): boolean =>
   answer instanceof Error ? !isLockUnavailableError(answer) || answer.permanent : answer.cycle !== undefined;
-
-/**
- * Whether all members are held for the requested time. A round in order has held its first members for a while, so a
- * fixed lease begins with the grant of the last member.
- */
-async function isWhole(
-  group: LeaseGroup,
-  { hold }: Round,
-  { leaseTime, renew, signal, until }: AcquireCall,
-): Promise<boolean> {
-  if (!group.held) return false;
-  if (hold === 0 || leaseTime === undefined || renew === true) return true;
-  try {
-    await answerWithin(group.extend(leaseTime, { signal }), group.name, { until });
-  } catch {
-    return false;
-  }
-  return group.held;
-}

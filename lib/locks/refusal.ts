@@ -1,13 +1,13 @@
-import { siteOf } from '../../client/scope/call-site.js';
-import { now } from '../../client/holding/deadline.js';
-import type { LockClient } from '../../client/lock-client.js';
-import type { Busy } from '../../client/waiting/waiting.js';
-import { LockTimeoutError } from '../../api/errors.js';
-import { isKept } from '../../api/lock-state.js';
-import { inQuotes } from '../../runtime/text.js';
-import type { AcquireCall } from '../call.js';
-import { Hold } from '../hold.js';
-import type { ScopedLock } from '../scoped-lock.js';
+import { siteOf } from '../client/scope/call-site.js';
+import { now } from '../client/holding/deadline.js';
+import type { LockClient } from '../client/lock-client.js';
+import type { Busy } from '../client/waiting/waiting.js';
+import { LockTimeoutError } from '../api/errors.js';
+import { isKept } from '../api/lock-state.js';
+import { inQuotes } from '../runtime/text.js';
+import type { AcquireCall } from './call.js';
+import { Hold } from './hold.js';
+import type { ScopedLock } from './scoped-lock.js';
 
 /** Wait, ms, after which an error names the holder's label even if that costs a question to the store. */
 const LONG_WAIT = 1_000;
@@ -40,20 +40,30 @@ export function knownHolder(lock: ScopedLock, { name = lock.name, holder }: Busy
 }
 
 /** Publishes that a caller of `acquire` did not get the lock. @throws LockTimeoutError */
-export function refuse(lock: ScopedLock, busy: Busy, call: AcquireCall): never | Promise<never> {
+export async function refuse(lock: ScopedLock, busy: Busy, call: AcquireCall): Promise<never> {
   const { name = lock.name, holder, remainingTime, cycle } = busy;
   const waited = Math.round(now() - call.askedAt);
   const client = lock.clientFor(name);
-  const fail = (label: string | undefined, shown = label): never => {
-    tellOfTimeout(lock, busy, call, label, waited);
-    const known = holder && client && describeHolder(name, holder, client, lock.groupOf(call), call);
-    throw new LockTimeoutError(name, waited, holder, reasonOf(busy), remainingTime, shown, cycle, known);
-  };
-  const labels = client?.labels;
-  if (holder === undefined || labels === undefined) return fail(undefined);
-  if (labels.isSibling(holder) && !isKept(holder)) return fail(labels.knownOf(holder), SIBLING);
-  // After so long a wait, one more question makes no difference. A shorter wait ends with the known label.
-  return waited < LONG_WAIT ? fail(labels.knownOf(holder)) : labels.find(holder).then((label) => fail(label));
+  let label = knownHolder(lock, busy);
+  let shown: string | undefined;
+  let known: string | undefined;
+  if (client !== undefined && holder !== undefined) {
+    if (client.labels.isSibling(holder) && !isKept(holder)) shown = SIBLING;
+    // After so long a wait, one more question makes no difference.
+    else if (waited >= LONG_WAIT) label = await client.labels.find(holder);
+    known = describeHolder(name, holder, client, lock.groupOf(call), call);
+  }
+  tellOfTimeout(lock, busy, call, label, waited);
+  throw new LockTimeoutError(
+    name,
+    waited,
+    holder,
+    reasonOf(busy),
+    remainingTime,
+    shown ?? label,
+    cycle,
+    known,
+  );
 }
 
 /** The description of a holder in this process; undefined for other holders. */
