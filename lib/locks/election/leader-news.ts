@@ -1,4 +1,4 @@
-import { Observable, Subject } from 'rxjs';
+import { defer, distinctUntilChanged, filter, map, merge, Observable, of, Subject } from 'rxjs';
 import { runOutsideScopes } from '../../client/scope/scope.js';
 
 interface Change {
@@ -21,34 +21,21 @@ export class LeaderNews {
   }
 
   of(name: string, isLeader: () => boolean): Observable<boolean> {
+    const changes = this.changes.pipe(
+      filter((change) => change.name === name),
+      map(({ leads }) => leads),
+    );
+    // A subscriber may resign at its first value, so it is subscribed to changes before.
+    const news = merge(
+      changes,
+      defer(() => of(isLeader())),
+    ).pipe(distinctUntilChanged());
     return new Observable((subscriber) => {
-      let last: boolean | undefined;
-      const tell = (leads: boolean): void => {
-        if (leads === last) return;
-        last = leads;
-        subscriber.next(leads);
-      };
-      const tellPresent = (): void => {
-        runOutsideScopes(() => {
-          tell(isLeader());
-        });
-      };
       this.count(name, 1);
       subscriber.add(() => {
         this.count(name, -1);
       });
-      tellPresent();
-      const subscription = this.changes.subscribe({
-        next: (change) => {
-          if (change.name === name) tell(change.leads);
-        },
-        complete: () => {
-          subscriber.complete();
-        },
-      });
-      // A subscriber that resigns at its first value has ended the term before it was subscribed.
-      tellPresent();
-      return subscription;
+      return runOutsideScopes(() => news.subscribe(subscriber));
     });
   }
 
