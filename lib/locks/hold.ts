@@ -7,13 +7,13 @@ import { answerWithin } from '../client/waiting/answer-within.js';
 import { type AskedHolder, describeAsker } from '../api/asker.js';
 import { LockAbortedError, LockConfigError, type LockLostError } from '../api/errors.js';
 import type { Lease } from '../api/lock.js';
-import type { LockHoldContext } from '../api/tracing-channels.js';
 import { inQuotes } from '../runtime/text.js';
 import { clearTimer } from '../runtime/runtime.js';
 import type { AcquireCall } from './call.js';
 import type { LeaseShare } from './held-lease.js';
 import { watchOutliving } from './lease-reports.js';
 import { orderGroup } from './order.js';
+import type { StoreLock } from './store-lock.js';
 
 const NONE: LeaseShare[] = [];
 
@@ -42,7 +42,7 @@ export class Hold implements TenureUser, ScopedHold {
   constructor(
     readonly tenure: Tenure,
     readonly client: LockClient,
-    private readonly kind: LockHoldContext['kind'],
+    readonly kind: StoreLock['kind'],
     label: string,
     { trace, apart }: AcquireCall,
     private readonly since: number,
@@ -129,31 +129,25 @@ export class Hold implements TenureUser, ScopedHold {
 
   /** Made on first use, because most holders never read it. */
   get signal(): AbortSignal {
-    if (this.controller === undefined) {
-      this.controller = new AbortController();
-      if (this.loss !== undefined) this.controller.abort(this.loss);
-    }
+    this.controller ??= new AbortController();
+    if (this.loss !== undefined) this.controller.abort(this.loss);
     if (this.count > 0) this.tenure.announceIfOver();
     return this.controller.signal;
   }
 
   /** Aborts when another caller asks for the lock. Made on first use. */
   get releaseRequested(): AbortSignal {
-    if (this.requestController === undefined) {
-      this.requestController = new AbortController();
-      if (this.request !== undefined) this.requestController.abort(this.request);
-    }
+    this.requestController ??= new AbortController();
+    if (this.request !== undefined) this.requestController.abort(this.request);
     return this.requestController.signal;
   }
 
   onLost(error: LockLostError): void {
     this.loss = error;
     this.end();
-    if (this.controller === undefined) return;
-    const { controller } = this;
     // Code of any scope may notice a loss: a read of a lease, or a timer of another lock.
     runOutsideScopes(() => {
-      controller.abort(error);
+      this.controller?.abort(error);
     });
   }
 

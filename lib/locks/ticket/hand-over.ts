@@ -5,9 +5,7 @@ import { LockConfigError, LockLostError } from '../../api/errors.js';
 import { inQuotes } from '../../runtime/text.js';
 import type { Hold } from '../hold.js';
 import type { LeaseShare } from '../held-lease.js';
-import { ticketText, travellingKind } from './ticket.js';
-
-// The way of a lease out of this process; `resume` is the way in.
+import { ticketText } from './ticket.js';
 
 /** @throws LockConfigError if the store cannot pass holds on */
 export function transfersOf({ transfers, options }: LockClient, name: string): Transfers {
@@ -46,7 +44,7 @@ export function assertTravels({ tenure, client, count }: Hold): void {
  * @returns the ticket
  */
 export async function handOver(hold: Hold, share: LeaseShare, within: number | undefined): Promise<string> {
-  const { tenure, client } = hold;
+  const { tenure, client, kind } = hold;
   const { label } = share;
   const { name, queue } = tenure;
   const { leaseTime } = tenure.terms;
@@ -54,22 +52,23 @@ export async function handOver(hold: Hold, share: LeaseShare, within: number | u
   const { keepFor = 0 } = hold;
   const span = Math.max(within ?? leaseTime, keepFor);
   const transfers = transfersOf(client, name);
+  let loss: LockLostError | undefined;
   try {
     const passed = await transfers.run(() => transfers.handOver(tenure, span));
     if (!passed.granted) {
       // The store had lost the hold, and this process learns it only now.
       const { owner, forced } = tenure;
-      const loss = new LockLostError(name, { reason: passed.state, owner, forced });
+      loss = new LockLostError(name, { reason: passed.state, owner, forced });
       client.events.next({ type: 'lost', name, label: tenure.label, owner, reason: passed.state, forced });
-      hold.onLost(loss);
       throw loss;
     }
     const { owner, fencingToken: token, date } = passed;
     const keepUntil = keepFor > 0 ? date + keepFor : 0;
     const { keyPrefix } = client.options;
+    const permits = queue?.kind === 'semaphore' ? queue.capacity : 1;
     const times = { leaseTime, date, end: date + span, keepUntil };
-    return ticketText({ keyPrefix, name, ...travellingKind(queue), owner, token, ...times, label });
+    return ticketText({ keyPrefix, name, kind, permits, owner, token, ...times, label });
   } finally {
-    hold.left(label, undefined);
+    hold.left(label, loss);
   }
 }

@@ -1,21 +1,19 @@
-import type { LockTerms } from '../../client/waiting/request.js';
 import { assertName, MAX_LABEL } from '../../client/validation.js';
 import { isTime } from '../../api/duration.js';
 import { LockConfigError } from '../../api/errors.js';
 import { inQuotes } from '../../runtime/text.js';
+import type { StoreLock } from '../store-lock.js';
 
 /** Version of the text. Each change of the form gets a new number, so that a ticket is never misread. */
 const VERSION = 1;
 
-const KINDS = ['lock', 'fair', 'read', 'write', 'semaphore'] as const;
-
-export type TravellingKind = (typeof KINDS)[number];
+const KINDS: readonly unknown[] = ['lock', 'fair', 'read', 'write', 'semaphore'];
 
 /** The data that another process needs to continue a lease. */
 export interface Ticket {
   readonly keyPrefix: string;
   readonly name: string;
-  readonly kind: TravellingKind;
+  readonly kind: StoreLock['kind'];
   /** The size of a semaphore; 1 for the other kinds. */
   readonly permits: number;
   /** The owner of the lock during the transfer. */
@@ -33,32 +31,20 @@ export interface Ticket {
   readonly label: string;
 }
 
-/** The description of a hold's kind in a ticket. */
-export function travellingKind(queue: LockTerms['queue']): Pick<Ticket, 'kind' | 'permits'> {
-  const { kind, mode, capacity } = queue ?? { kind: 'lock' };
-  if (kind === 'read-write') return { kind: mode === 'shared' ? 'read' : 'write', permits: 1 };
-  return { kind, permits: kind === 'semaphore' ? capacity : 1 };
-}
-
 export function ticketText(ticket: Ticket): string {
   return Buffer.from(JSON.stringify({ v: VERSION, ...ticket })).toString('base64url');
 }
 
 /** @throws LockConfigError if the text is not a ticket for locks of this instance */
 export function readTicket(text: unknown, keyPrefix: string): Ticket {
-  const read = typeof text === 'string' ? parsed(text) : undefined;
-  if (read === undefined) {
-    throw new LockConfigError('ticket', 'must be the text that lease.handOver() has given', { value: text });
-  }
+  const read = parsed(text);
+  const rule = 'must be the text that lease.handOver() has given';
+  if (read === undefined) throw new LockConfigError('ticket', rule, { value: text });
   if (read.v !== VERSION) {
     const rule = `must be of version ${String(VERSION)}, which this version of the package reads`;
     throw new LockConfigError('ticket', rule, { value: read.v });
   }
-  if (!isTicket(read)) {
-    throw new LockConfigError('ticket', 'must be the text that lease.handOver() has given, unchanged', {
-      value: text,
-    });
-  }
+  if (!isTicket(read)) throw new LockConfigError('ticket', `${rule}, unchanged`, { value: text });
   assertName(read.name);
   if (read.keyPrefix !== keyPrefix) {
     const rule =
@@ -69,10 +55,11 @@ export function readTicket(text: unknown, keyPrefix: string): Ticket {
   return read;
 }
 
-function parsed(text: string): Record<string, unknown> | undefined {
+function parsed(text: unknown): Partial<Record<string, unknown>> | undefined {
+  if (typeof text !== 'string') return undefined;
   try {
     const value: unknown = JSON.parse(Buffer.from(text, 'base64url').toString());
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
+    return typeof value === 'object' && value !== null ? { ...value } : undefined;
   } catch {
     return undefined;
   }
@@ -81,23 +68,19 @@ function parsed(text: string): Record<string, unknown> | undefined {
 const isCount = (value: unknown, least: number): boolean =>
   Number.isSafeInteger(value) && (value as number) >= least;
 
-function isTicket(value: object): value is Ticket {
-  const { keyPrefix, name, kind, permits, owner, token, leaseTime, date, end, keepUntil, label } =
-    value as Partial<Record<keyof Ticket, unknown>>;
+function isTicket(value: Partial<Record<string, unknown>>): value is Ticket & Record<string, unknown> {
+  const { keyPrefix, name, kind, permits, owner, token, leaseTime, date, end, keepUntil, label } = value;
   return (
     typeof keyPrefix === 'string' &&
     typeof name === 'string' &&
-    KINDS.includes(kind as TravellingKind) &&
+    KINDS.includes(kind) &&
     typeof owner === 'string' &&
     /^[\da-f-]{36}:\d{1,16}$/.test(owner) &&
     typeof label === 'string' &&
     label !== '' &&
     label.length <= MAX_LABEL &&
-    isCount(permits, 1) &&
-    isCount(token, 1) &&
+    [permits, token].every((count) => isCount(count, 1)) &&
     isTime(leaseTime, 1) &&
-    isCount(date, 0) &&
-    isCount(end, 0) &&
-    isCount(keepUntil, 0)
+    [date, end, keepUntil].every((moment) => isCount(moment, 0))
   );
 }
