@@ -15,14 +15,13 @@ export async function inspect(
   const signal = signalOf(options, 'inspect');
   if (signal?.aborted === true) throw new LockAbortedError(name, signal.reason);
   const stored = await answerWithin(client.store.inspect(name), name, { signal });
-  if (stored === null) return null;
-  const { kind, holders, listeners } = stored;
-  const places = livingOf(stored.queue);
-  if (holders.length === 0 && places.length === 0) return null;
+  const living = livingPart(client, name, stored);
+  if (living === undefined) return null;
+  const { kind, holders, listeners, queue, fencingToken } = living;
   const isPlain = kind === 'lock';
   const { labels } = client;
   const isLocal = (owner: string) => labels.isOwn(owner);
-  const found = Promise.all([...holders, ...places].map(({ owner }) => labels.find(owner)));
+  const found = Promise.all([...holders, ...queue].map(({ owner }) => labels.find(owner)));
   const labelled = await answerWithin(found, name, { signal });
   return {
     name,
@@ -35,12 +34,12 @@ export async function inspect(
       since: since === undefined ? undefined : new Date(since),
     })),
     remainingTime: Math.max(0, ...holders.map((holder) => holder.remainingTime)),
-    fencingToken: lastTokenOf(client, name, stored),
+    fencingToken,
     waiters: {
       local: client.callers.waitingFor(name),
-      processes: isPlain ? listeners + places.length : listeners,
+      processes: isPlain ? listeners + queue.length : listeners,
     },
-    queue: places.map(({ owner, mode, since }, index) => ({
+    queue: queue.map(({ owner, mode, since }, index) => ({
       position: index + 1,
       owner,
       label: labelled[holders.length + index],
@@ -52,17 +51,26 @@ export async function inspect(
 }
 
 /**
- * The queue without the entries of processes that the store considers dead. Such an entry stays in the queue until its
- * turn, or, if the holder has died too, until another caller asks for the lock.
+ * A lock without the entries of processes that the store considers dead. Such an entry stays in the queue until its turn,
+ * or, if the holder has died too, until another caller asks for the lock.
+ * @returns undefined if the lock has no holder and no waiter
  */
-export const livingOf = (queue: StoredLock['queue']): StoredLock['queue'] =>
-  queue.filter(({ dead }) => dead !== true);
+export function livingPart(
+  client: LockClient,
+  name: string,
+  stored: StoredLock | null,
+): StoredLock | undefined {
+  if (stored === null) return undefined;
+  const queue = stored.queue.filter(({ dead }) => dead !== true);
+  if (stored.holders.length === 0 && queue.length === 0) return undefined;
+  return { ...stored, queue, fencingToken: lastTokenOf(client, name, stored) };
+}
 
 /**
  * The last known token of a lock. Hand-offs within this process increase the token without a message to the store.
  * Nodes of a quorum may have greater tokens, whose grants came too late to count.
  */
-export function lastTokenOf(
+function lastTokenOf(
   { labels, tenures }: LockClient,
   name: string,
   { kind, holders, fencingToken }: StoredLock,

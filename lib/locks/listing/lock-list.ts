@@ -5,7 +5,7 @@ import { LockConfigError } from '../../api/errors.js';
 import { isLockKindMismatchError } from '../../api/error-guards.js';
 import { cureOf } from '../../api/duration.js';
 import { wallTime } from '../../runtime/runtime.js';
-import { lastTokenOf, livingOf } from './inspection.js';
+import { livingPart } from './inspection.js';
 import type { LockSummary, ListOptions, LockPage } from '../../api/lock-summary.js';
 import { decodeCursor, encodeCursor, type ListPosition } from './list-cursor.js';
 
@@ -88,14 +88,12 @@ export class LockList {
       if (isLockKindMismatchError(error)) return null;
       throw error;
     });
-    // A held lock has a listing of its own.
-    if (stored === null || (isQueue && stored.holders.length > 0)) return undefined;
     const readAt = wallTime();
-    const { kind, listeners } = stored;
-    const queue = livingOf(stored.queue);
-    if (stored.holders.length === 0 && queue.length === 0) return undefined;
-    const fencingToken = lastTokenOf(this.client, name, stored) ?? 0;
-    const holders = stored.holders.map(async ({ owner, since, remainingTime }) => ({
+    const living = livingPart(this.client, name, stored);
+    // A held lock has a listing of its own.
+    if (living === undefined || (isQueue && living.holders.length > 0)) return undefined;
+    const { kind, listeners, queue, fencingToken = 0 } = living;
+    const holders = living.holders.map(async ({ owner, since, remainingTime }) => ({
       owner,
       label: (await labels.find(owner)) ?? owner,
       since,
