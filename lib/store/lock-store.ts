@@ -240,8 +240,6 @@ export interface NamesReply {
   readonly cursor: string | undefined;
   /** Reads this step again; undefined if the `cursor` that led to it does. */
   readonly step?: string | undefined;
-  /** When the reading of the server that names them began, by its clock, ms. */
-  readonly begun?: number | undefined;
 }
 
 /** A name that a lock may have. */

@@ -5,7 +5,6 @@ import type { Quorum } from './quorum.js';
 /** ms for which a result that needs no further answers waits for them. A member that takes longer is silent. */
 const GRACE = 250;
 
-/** The answer of one member, or its error. */
 export type Answer<A> = { readonly value: A } | { readonly error: unknown };
 
 /** By member; undefined for a member without an answer. */
@@ -19,11 +18,8 @@ export type Verdict = 'decided' | 'enough' | 'open';
 
 type Rule<A> = (answers: Answers<A>) => Verdict;
 
-/** The answers of the members to one operation. */
 export class Ballot<A> {
-  /** Later answers are added after a decision, too. */
   readonly answers: (Answer<A> | undefined)[];
-  /** The number of members that have been asked. */
   asked = 0;
   private readonly missing = new Set<number>();
   private wait: { readonly rule: Rule<A>; readonly resolve: (answers: Answers<A>) => void } | undefined;
@@ -89,10 +85,7 @@ export class Ballot<A> {
   }
 }
 
-/**
- * Asks members at once. By default, it waits for all members, and after the answers of a majority for none that is absent.
- * @param ask returns undefined for a member that is not to be asked
- */
+/** Asks all members at once, or those for which `ask` returns a promise. By default, a majority is enough. */
 export function gather<A>(
   quorum: Quorum,
   ask: (member: Member, index: number) => Promise<A> | undefined,
@@ -113,11 +106,9 @@ export function valuesOf<A>(answers: Answers<A>): A[] {
   return values;
 }
 
-/** The value of one member; undefined if it has not answered with one. */
 export const valueAt = <A>(answers: Answers<A>, index: number): A | undefined =>
   valuesOf([answers[index]])[0];
 
-/** The number of members that have answered with a matching value. */
 export function tally<A>(answers: Answers<A>, passes: (value: A) => boolean): number {
   let count = 0;
   for (const answer of answers)

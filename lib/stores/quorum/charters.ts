@@ -4,15 +4,14 @@ import { isLockUnavailableError } from '../../api/error-guards.js';
 import { now } from '../../runtime/clock.js';
 import { monotonicTime } from '../../runtime/runtime.js';
 import { gather } from './ballot.js';
-import { namesOf, numbersOf, quarantineFor, sharedBy } from './charter.js';
 import type { Change, Charter, Member, Numbers, Report } from './member.js';
 import type { Quorum } from './quorum.js';
 
-/** The last report of a member's server. */
-interface Standing extends Partial<Report> {
-  /** The connection generation of the report. */
+/** The last report of a member's server, over the connection of that generation. */
+interface Standing {
   readonly generation: number;
   readonly runId?: string | undefined;
+  readonly charter?: Charter | undefined;
   /** ms by which the server's clock is ahead of `now()`. */
   readonly clock?: number;
   /** The permanent error that keeps this process from the charter, in place of all that. */
@@ -36,14 +35,13 @@ export class Charters {
   /** Whether the names of this service have led to all members, so that it may restore the charter of any of them. */
   private isIntroduced = false;
   private surveying: Promise<void> | undefined;
-  /** The connections at the last survey. */
-  private surveyed = '';
+  private surveyedConnections = '';
   private nextSurvey = 0;
   private pause = SHORTEST_PAUSE;
 
-  /** @param quorum with the lease time of the module, ms */
   constructor(private readonly quorum: Quorum) {
-    this.names = namesOf(quorum.members);
+    const nodes = quorum.members.map(({ node }) => node);
+    this.names = nodes.sort().join(' ');
   }
 
   /** ms; the longest hold that all members have acknowledged, which no hold may exceed. 0 if unknown. */
@@ -89,26 +87,21 @@ export class Charters {
     return this.current(index)?.withheld;
   }
 
-  /**
-   * Reads the reports of all members, and helps members without a vote to get one.
-   * @param isRepeated whether to read reports again a moment after the last survey
-   */
-  async survey(isRepeated = false): Promise<void> {
-    if (this.surveying === undefined) {
-      const reached = this.quorum.members.map(({ isDown, generation }) => !isDown && generation).join();
-      const isSoon = reached === this.surveyed && monotonicTime() < this.nextSurvey;
-      if (isSoon && !isRepeated) return;
-      this.surveyed = reached;
+  /** Reads the reports of all members, and helps members without a vote to get one. By default, pauses after a survey. */
+  async survey(pauses = true): Promise<void> {
+    const reached = this.quorum.members.map(({ isDown, generation }) => !isDown && generation).join();
+    const isPause = reached === this.surveyedConnections && monotonicTime() < this.nextSurvey;
+    if (this.surveying === undefined && !(pauses && isPause)) {
+      this.surveyedConnections = reached;
+      this.surveying = this.doSurvey().finally(() => {
+        this.surveying = undefined;
+        this.nextSurvey = monotonicTime() + this.pause;
+        this.pause = Math.min(2 * this.pause, LONGEST_PAUSE);
+      });
     }
-    this.surveying ??= this.doSurvey().finally(() => {
-      this.surveying = undefined;
-      this.nextSurvey = monotonicTime() + this.pause;
-      this.pause = Math.min(2 * this.pause, LONGEST_PAUSE);
-    });
     await this.surveying;
   }
 
-  /** Notes numbers that all members with a vote have. */
   remember(numbers: readonly Numbers[]): void {
     this.numbers = numbersOf(this.numbers === undefined ? numbers : [this.numbers, ...numbers]);
   }
@@ -132,7 +125,7 @@ export class Charters {
     const { generation } = member;
     try {
       const [runId, report] = await Promise.all([member.run(), member.charter()]);
-      this.note(index, { generation, runId, ...report });
+      this.note(index, { generation, runId, ...dated(report) });
     } catch (error) {
       if (!isLockUnavailableError(error) || !error.permanent) throw error;
       this.note(index, { generation, withheld: error });
@@ -144,17 +137,15 @@ export class Charters {
     const standing = this.current(index);
     if (standing === undefined) return undefined;
     const report = await this.quorum.members[index]?.charter(change).catch(() => undefined);
-    return report && this.note(index, { ...standing, ...report });
+    return report && this.note(index, { ...standing, ...dated(report) });
   }
 
   /** @returns the charter; undefined if the connection was lost meanwhile, because its member may have restarted */
   private note(index: number, standing: Standing): Charter | undefined {
     if (this.quorum.members[index]?.generation !== standing.generation) return undefined;
     if (this.standings[index]?.runId !== standing.runId) this.pause = SHORTEST_PAUSE;
-    const clock = standing.time === undefined ? undefined : standing.time - now();
-    this.standings[index] = { ...standing, ...(clock !== undefined && { clock }) };
+    this.standings[index] = standing;
     const clocks = this.standings.flatMap((each) => each?.clock ?? []).sort((a, b) => a - b);
-    // The lower median, if the number of clocks is even.
     this.clock = clocks.length < this.quorum.needed ? undefined : clocks[Math.ceil(clocks.length / 2) - 1];
     this.learn();
     return standing.charter;
@@ -168,7 +159,7 @@ export class Charters {
       const charter = this.current(index)?.charter;
       return charter !== undefined && (charter.size !== members.length || charter.id !== id);
     });
-    this.refuse(strange, this.current(strange)?.charter, false);
+    this.refuse(strange);
     if (strange < 0 && told.length === members.length) this.conflict = undefined;
     this.remember(members.flatMap((_, index) => (this.votes(index) ? (this.present(index) ?? []) : [])));
     const runs = new Set(members.map((_, index) => this.current(index)?.runId));
@@ -181,14 +172,17 @@ export class Charters {
     void gather(quorum, (member) => member.charter(change));
   }
 
-  /** Refuses this service, because a member has the charter of another set of members, or none. */
-  private refuse(index: number, charter: Charter | undefined, isEmpty: boolean): void {
+  /** Refuses this service, because a member has the charter of another set of members, or none beside others. */
+  private refuse(index = -1): void {
     const { members } = this.quorum;
     const node = members[index]?.node;
+    const own = this.current(index)?.charter;
+    const charter = own ?? this.told[0];
     if (node === undefined || charter === undefined) return;
+    const which = own === undefined ? 'no' : 'the';
     this.conflict = new LockConfigError(
       'nodes',
-      `are ${String(members.length)} nodes (${this.names}), but ${node} has ${isEmpty ? 'no' : 'the'} charter of a quorum of ` +
+      `are ${String(members.length)} nodes (${this.names}), but ${node} has ${which} charter of a quorum of ` +
         `${String(charter.size)} (${charter.names.join(', or ')}); let all services name the same nodes, or change the set as ` +
         'docs/guide/topologies/redlock.md says under "Change the nodes"',
     );
@@ -218,10 +212,8 @@ export class Charters {
       const isRead = standing !== first[index] && standing?.generation === first[index]?.generation;
       return isRead && standing?.runId !== undefined;
     });
-    if (this.conflict === undefined && !this.isKnown) {
-      const empty = reached.find((index) => this.current(index)?.charter === undefined);
-      this.refuse(empty ?? -1, this.told[0], true);
-    }
+    if (this.conflict === undefined && !this.isKnown)
+      this.refuse(reached.find((index) => this.current(index)?.charter === undefined));
     if (this.conflict === undefined) await this.charter(reached);
   }
 
@@ -233,17 +225,17 @@ export class Charters {
     if (service === undefined && reached.length < needed) return;
     const id = service?.id ?? this.told[0]?.id ?? createHash('sha1').update(this.names).digest('hex');
     const change = this.change(id, service?.longest ?? leaseTime);
+    const runOf = (index: number) => this.current(index)?.runId ?? '';
     // In the same order for all services, so that the first member decides between two founders.
-    const runs = reached
-      .map((index) => ({ index, run: this.current(index)?.runId ?? '', isWaiting: !this.votes(index) }))
-      .sort((a, b) => (a.run < b.run ? -1 : 1));
-    const waiting = runs.filter(({ isWaiting }) => isWaiting);
-    const known = waiting.map(({ run }) => run);
+    const inOrder = [...reached].sort((a, b) => (runOf(a) < runOf(b) ? -1 : 1));
+    const waiting = inOrder.filter((index) => !this.votes(index));
+    const known = waiting.map(runOf);
     const told: Charter[] = [];
-    for (const { index, run, isWaiting } of runs) {
+    for (const index of inOrder) {
+      const run = runOf(index);
       const claim = { claim: { run, allowed: leaseTime } };
       const mark = service === undefined ? claim : { quarantined: run, allowed: service.allowed };
-      const charter = await this.write(index, { ...change, ...(isWaiting && mark), known });
+      const charter = await this.write(index, { ...change, ...(waiting.includes(index) && mark), known });
       if (charter === undefined) continue;
       // Another process was first.
       if (charter.id !== id || (service === undefined && this.present(index) !== undefined)) return;
@@ -253,7 +245,8 @@ export class Charters {
     const claims = told.flatMap(({ claim }) => claim?.allowed ?? []);
     const allowed = service?.allowed ?? sharedBy(needed, claims);
     const isNew = service === undefined && told.length === members.length;
-    const writing = waiting.map(async ({ index, run }) => {
+    const writing = waiting.map(async (index) => {
+      const run = runOf(index);
       const age = this.ageOf(run, told);
       if (age === undefined || allowed === undefined) return;
       const left = isNew ? 0 : quarantineFor(longest) - age;
@@ -262,3 +255,19 @@ export class Charters {
     await Promise.all(writing);
   }
 }
+
+const dated = ({ time, charter }: Report) => ({ charter, clock: time - now() });
+
+function numbersOf(charters: readonly Numbers[]): Numbers | undefined {
+  const [first] = charters;
+  if (first === undefined) return undefined;
+  const longest = Math.max(...charters.map((charter) => charter.longest));
+  return { id: first.id, longest, allowed: Math.max(...charters.map(({ allowed }) => allowed)) };
+}
+
+/** ms for which a majority of the members must have known a run before it may get a vote. */
+const quarantineFor = (longest: number): number => longest * 1.01 + 2;
+
+/** The value that so many have at least. Undefined if there are fewer values. */
+const sharedBy = (count: number, values: readonly number[]): number | undefined =>
+  [...values].sort((a, b) => b - a)[count - 1];

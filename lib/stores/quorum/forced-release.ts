@@ -28,8 +28,7 @@ export async function forceRelease(quorum: Quorum, name: string, asker: Asker | 
     if (state.value === null) return false;
     const [holder] = state.value.holders;
     if (isLease(holder) && fencingToken !== undefined) {
-      // The owner may release the lock before this request arrives, however late. So the request asks for the shortest
-      // lease: it does not shorten a hold, and a hold that it creates ends at once.
+      // Does not shorten a hold. If the owner has released the lock meanwhile, the hold that this creates ends at once.
       const telling = { name, owner: holder.owner, leaseTime: 1, leastToken: fencingToken };
       const { granted } = await store.acquire(telling);
       // A refusal means another owner. After a late answer, another owner may hold the lock, too.
@@ -38,13 +37,13 @@ export async function forceRelease(quorum: Quorum, name: string, asker: Asker | 
     return await store.forceRelease(name, undefined, asker);
   };
 
-  const answers = await askMajority(quorum, name, (store, index) => {
-    const state = states[index];
-    return state && releaseAt(store, state);
-  });
+  const answers = await askMajority(
+    quorum,
+    name,
+    (store, index) => states[index] && releaseAt(store, states[index]),
+  );
   isOver = true;
-  // A silent member would execute a forced release when it runs again, and another owner may hold the lock by then. So a
-  // member without an answer gets a release of the owner's hold, with the token, for as long as that hold lasts.
+  // By the time that a silent member runs again, another owner may hold the lock. So only the owner's hold is released there.
   answers.forEach((answer, index) => {
     if (answer !== undefined && 'value' in answer) return;
     const state = valueAt(states, index);
@@ -63,7 +62,6 @@ const isLease = <H extends { readonly remainingTime: number }>(holder: H | undef
 /** A token that is not less than any token given under a hold; see rule 6 in docs/design/redlock.md. */
 function tokenBeyond({ charters, leaseTime }: Quorum, last: number | undefined): number | undefined {
   if (last === undefined) return undefined;
-  // The margin of the service with the longest lease.
   const margin = marginOf(Math.max(leaseTime, charters.numbers?.longest ?? 0));
   const latest = (charters.time ?? Infinity) + margin;
   return Math.ceil(Math.max(last + HANDED_ON_AHEAD, Math.min(last + margin + HANDED_ON, latest)));

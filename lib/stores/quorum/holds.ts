@@ -15,12 +15,11 @@ import type { Quorum } from './quorum.js';
 
 /** The record of one owner's locks on the members. */
 export class Hold {
-  /** The fencing tokens of the grant, in the order of the names. */
   fencingTokens: readonly number[] = [];
   /** The names that the owner has released. No request may take them again. */
   readonly released = new Set<string>();
-  /** By member, whether it may hold a lock for the owner. */
-  private readonly holds: boolean[] = [];
+  /** By member, whether it has granted a request. */
+  private readonly granted: boolean[] = [];
   /** By member, the number of requests without an answer. Such a request may arrive after a release or a later request. */
   private readonly unanswered: number[] = [];
   /** The moment by which the members have forgotten all holds, ms on the monotonic clock. */
@@ -37,25 +36,18 @@ export class Hold {
     return this.fencingTokens[this.names.indexOf(name)];
   }
 
-  /** Called before a request that takes a lock at a member. @returns whether the member may hold one already */
-  ask(index: number): boolean {
-    const before = this.mayBeHeldBy(index);
-    this.holds[index] = true;
+  ask(index: number): void {
     this.unanswered[index] = (this.unanswered[index] ?? 0) + 1;
-    return before;
   }
 
-  /**
-   * Called after an answer, or if the request was certainly not sent.
-   * @param holds whether the member may hold a lock after that
-   */
-  answered(index: number, holds: boolean): void {
+  /** Called after an answer, or if the request was certainly not sent. */
+  answered(index: number, isGranted: boolean): void {
     this.unanswered[index] = (this.unanswered[index] ?? 0) - 1;
-    this.holds[index] = holds || this.isUnsureOf(index);
+    if (isGranted) this.granted[index] = true;
   }
 
   mayBeHeldBy(index: number): boolean {
-    return this.holds[index] === true;
+    return this.granted[index] === true || this.isUnsureOf(index);
   }
 
   /** Whether a request without an answer may still take effect. */
@@ -77,16 +69,15 @@ export class Holds extends TransientMap<string, Hold> {
   }
 }
 
-/** Releases a lock on all members. It is free when a majority has released it. */
+/** A lock is free when a majority has released it. */
 export async function releaseEverywhere(quorum: Quorum, request: ReleaseRequest): Promise<ReleaseReply> {
   const { leaseLimit, holds, members } = quorum;
-  const { name, owner, leaseTime, queue } = request;
-  // A lock stays taken for at most the longest hold.
-  if ((request.keepFor ?? 0) > leaseLimit.most) await leaseLimit.raise(name, request.keepFor ?? 0);
+  const { name, owner } = request;
+  // The client has asked for this time before the acquisition.
   const keepFor = request.keepFor && Math.min(request.keepFor, leaseLimit.most);
   const hold = holds.get(owner);
   const fencingToken = request.fencingToken ?? hold?.tokenOf(name);
-  const release = { name, owner, fencingToken, keepFor, leaseTime, queue };
+  const release = { name, owner, fencingToken, keepFor };
   hold?.released.add(name);
   const ballot = new Ballot<Found<string>>(quorum);
   // One promise for each node, because each release comes this way.
@@ -116,7 +107,7 @@ export async function releaseEverywhere(quorum: Quorum, request: ReleaseRequest)
   return reply;
 }
 
-/** Renews holds on all members. A hold lasts while a majority keeps it. */
+/** A hold lasts while a majority keeps it. */
 export function renewEverywhere(
   quorum: Quorum,
   requests: readonly RenewRequest[],
@@ -130,10 +121,7 @@ export function renewEverywhere(
   });
 }
 
-/**
- * The requests to one member are sent together. Only members that still have the lock count. A member without an answer
- * says nothing.
- */
+/** The requests to one member are sent together. Only members that still have the lock count. */
 function renewals(quorum: Quorum, requests: readonly RenewRequest[]): readonly Promise<HoldState>[] {
   const sent = quorum.members.map(({ store }) => store.renew(requests));
   return requests.map(async (request, n) => {
@@ -147,8 +135,7 @@ function renewals(quorum: Quorum, requests: readonly RenewRequest[]): readonly P
       if (hold !== undefined) topUp(quorum, request, hold, states);
       return state;
     }
-    // The lock is lost, because too few members have it. Without a release, these members would keep it for a whole lease
-    // without an owner. A top-up under way may arrive after the release.
+    // Without a release, the members that still have the lock would keep it for a whole lease without an owner.
     hold?.released.add(name);
     const release = { name, owner, fencingToken: hold?.tokenOf(name) };
     for (const index of quorum.members.keys()) quorum.giveBack(index, release, leaseTime, hold);
@@ -167,8 +154,7 @@ function topUp(
   hold.until = Math.max(hold.until, now() + leaseTime);
   const restore = async (index: number, answer: Promise<Found<HoldState>>) => {
     if ((await answer) !== 'deleted' || hold.released.has(name)) return;
-    // The hold at this member must end with the others: the renewal may only have asked for the state, and the answer
-    // may be late.
+    // The hold at this member must end with the others, however late the answer is.
     const left = Math.floor(hold.until - now());
     if (left <= 0) return;
     hold.ask(index);
@@ -178,7 +164,7 @@ function topUp(
       hold.answered(index, true);
     } catch (error) {
       // If the effect is unknown, a later release is repeated.
-      if (isLockUnavailableError(error) && error.effect === 'refused') hold.answered(index, true);
+      if (isLockUnavailableError(error) && error.effect === 'refused') hold.answered(index, false);
     }
   };
   states.forEach((answer, index) => void restore(index, answer).catch(() => undefined));

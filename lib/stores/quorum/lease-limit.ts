@@ -6,14 +6,11 @@ import type { Quorum } from './quorum.js';
 
 /** ms of rest after a failed raise. */
 const PAUSE = 50;
-/** Number of surveys of a process that knows no charter, and the pause between them, ms. */
+/** Surveys of a process that knows no charter, because another one may be founding the quorum, and the ms between them. */
 const SURVEYS = 3;
 const FOUNDING = 25;
 
-/**
- * The longest hold. A longer one counts only after every member has acknowledged it: then each member that has not
- * restarted knows how long a restarted member must wait. Acquisitions below the limit need none of these steps.
- */
+/** The longest hold, by rule 4 in docs/design/redlock.md. Acquisitions below the limit need none of these steps. */
 export class QuorumLeaseLimit implements LeaseLimit {
   private readonly raising = new Map<number, Promise<void>>();
   /** The members that have not acknowledged the last raise. */
@@ -44,42 +41,34 @@ export class QuorumLeaseLimit implements LeaseLimit {
     return new LockUnavailableError(name, { cause, effect: 'refused' });
   }
 
-  private async ask(leaseTime: number): Promise<void> {
+  private async ask(leaseTime: number, isRepeated = false): Promise<void> {
     const { members, charters } = this.quorum;
     for (let surveys = 0; charters.allowed === 0 && surveys < SURVEYS; surveys++) {
-      // Another process may be founding the quorum.
       if (surveys > 0) await sleep(FOUNDING);
       await charters.survey();
     }
     const { numbers, conflict } = charters;
     if (charters.allowed >= leaseTime || numbers === undefined || conflict !== undefined) return;
     if (monotonicTime() < this.restsUntil) return;
-    const connections = () => members.map(({ generation }) => generation);
-    let generations = connections();
-    let isRepeated = false;
+    const generations = members.map(({ generation }) => generation);
     const raised = { id: numbers.id, size: members.length, longest: leaseTime };
-    // By the end of the first round, each member has acknowledged it in the run in which it does so again in the second
-    // round. So there was a moment at which all members had.
+    // Two rounds over the same connections show a moment at which all members had acknowledged it.
     for (let round = 1; round <= 2; round++) {
       const answers = await gather(
         this.quorum,
         (member) => (member.isDown ? undefined : member.charter(raised)),
         () => 'open',
       );
-      const isMissing = (index: number) => {
-        const { id, longest } = valueAt(answers, index)?.charter ?? {};
-        const isAcknowledged = id === numbers.id && longest !== undefined && longest >= leaseTime;
-        return !isAcknowledged || members[index]?.generation !== generations[index];
-      };
-      this.missing = members.flatMap(({ node }, index) => (isMissing(index) ? [node] : []));
+      this.missing = members.flatMap(({ node, generation }, index) => {
+        const { id, longest = 0 } = valueAt(answers, index)?.charter ?? {};
+        const isAcknowledged = id === numbers.id && longest >= leaseTime;
+        return isAcknowledged && generation === generations[index] ? [] : [node];
+      });
       if (this.missing.length === 0) continue;
-      const present = connections();
-      // Idle connections that were dropped have been replaced under the round. It begins again, once.
-      if (!isRepeated && present.join() !== generations.join()) {
-        [isRepeated, generations, round] = [true, present, 0];
-        continue;
-      }
-      this.restsUntil = monotonicTime() + PAUSE;
+      const isReplaced = members.some(({ generation }, index) => generation !== generations[index]);
+      // Idle connections that were dropped have been replaced meanwhile.
+      if (isReplaced && !isRepeated) await this.ask(leaseTime, true);
+      else this.restsUntil = monotonicTime() + PAUSE;
       return;
     }
     charters.remember([{ ...numbers, longest: leaseTime, allowed: leaseTime }]);

@@ -15,7 +15,6 @@ type Grant = readonly number[];
 type Refusal = Extract<AcquireAllReply, { granted: false }>;
 /** A member in quarantine may have granted the lock, and its vote does not count. */
 type Vote = Grant | Refusal | 'quarantined';
-/** Made once for all members: a request for one lock, or for several. */
 type Request = AcquireRequest & AcquireAllRequest;
 
 /** Longest time, ms, until the next request if no majority knows a holder of the lock. */
@@ -40,13 +39,9 @@ export class MajorityAcquisition {
     quorum.holds.set(owner, this.hold);
   }
 
-  /**
-   * @throws LockUnavailableError with each node's answer if there are too few answers
-   * @throws LockKindMismatchError if a node has another kind of value under the name
-   */
+  /** @throws LockUnavailableError or LockKindMismatchError if there are too few answers */
   async run(): Promise<AcquireAllReply> {
     const { ballot, request, quorum } = this;
-    const { answers } = ballot;
     const first = quorum.firstAsked(request.names);
     if (first !== undefined) {
       // All processes ask the same member first, so the one that gets its grant mostly has no rival at the others.
@@ -62,7 +57,7 @@ export class MajorityAcquisition {
     await ballot.until(this.verdict);
     let fencingTokens: Grant | undefined;
     for (;;) {
-      const grants = valuesOf(answers).filter(isGrant);
+      const grants = valuesOf(ballot.answers).filter(isGrant);
       if (grants.length < quorum.needed) return this.refused(grants.length);
       fencingTokens ??= grants.reduce((greatest, tokens) =>
         tokens.map((token, n) => Math.max(token, greatest[n] ?? 0)),
@@ -73,7 +68,7 @@ export class MajorityAcquisition {
         return { granted: true, fencingTokens };
       }
       for (const index of behind) {
-        answers[index] = undefined;
+        ballot.answers[index] = undefined;
         void this.vote(index, { ...request, leastToken: Math.max(...fencingTokens) });
       }
       await ballot.until(this.verdict);
@@ -94,21 +89,20 @@ export class MajorityAcquisition {
       return;
     }
     const { generation } = member;
-    const before = hold.ask(index);
+    hold.ask(index);
     const isAllowed = request.leaseTime <= charters.allowed;
     try {
       const isOne = request.names.length === 1;
       const reply = await (isOne ? member.store.acquire(request) : member.store.acquireAll(request));
-      hold.answered(index, reply.granted || before);
-      // The charter is read after the answer, because the request may have had to wait for a connection. Both are of one
-      // server if the generation is still the same.
+      hold.answered(index, reply.granted);
+      // Read after the answer, because the request may have had to wait for a connection. A vote and its charter are of one.
       const isVote = isAllowed && (charters.votes(index) || (await charters.mayVote(index)));
       const error = charters.withheldBy(index);
       if (!reply.granted || (isVote && member.generation === generation))
         ballot.settle(index, { value: voteOf(reply, request.name) });
       else ballot.settle(index, error === undefined ? { value: 'quarantined' } : { error });
     } catch (error) {
-      if (isLockUnavailableError(error) && error.effect === 'refused') hold.answered(index, before);
+      if (isLockUnavailableError(error) && error.effect === 'refused') hold.answered(index, false);
       ballot.settle(index, { error });
     }
     if (this.isTakenBack && hold.isUnsureOf(index)) this.giveUp(index, true);
@@ -124,15 +118,11 @@ export class MajorityAcquisition {
     if (told + missing < needed) return 'enough';
     if (refusals.length === 0 || told < needed) return 'open';
     // If the first answers name different locks or holders, further answers show which one keeps the owner from a majority.
-    const [first] = refusals;
-    const isOne = refusals.every(({ name, holder }) => name === first?.name && holder === first.holder);
+    const isOne = refusals.every((refusal) => isAlike(refusal, refusals[0] ?? refusal));
     return isOne && grants + missing < needed ? 'decided' : 'enough';
   };
 
-  /**
-   * The members whose grants count only after they have learned the tokens, because they are too far behind; see "Tokens" in
-   * docs/design/redlock.md.
-   */
+  /** The members whose grants count only after they have learned the tokens; see "Tokens" in docs/design/redlock.md. */
   private behind(tokens: Grant): readonly number[] {
     const { quorum, request, ballot } = this;
     const { time = Infinity } = quorum.charters;
@@ -164,28 +154,25 @@ export class MajorityAcquisition {
     for (const name of names) this.quorum.giveBack(index, { name, owner }, leaseTime, this.hold, insist);
   }
 
-  /**
-   * Each member names the first busy lock. The answer is the lock that most members name, with the end and the holder that
-   * they report. A stray hold on a minority says nothing about that lock.
-   */
+  /** Each member names the first busy lock. The answer is the lock and the holder that most members name. */
   private refused(grants: number): Refusal {
-    const { quorum, request, ballot } = this;
+    const { quorum, request, ballot, refusals } = this;
     const { needed } = quorum;
-    const { refusals } = this;
     this.takeBack();
+    const alike = refusals.map((one) => refusals.filter((other) => isAlike(one, other)));
+    const [most = []] = alike.sort((a, b) => b.length - a.length);
+    const [first] = most;
     // Every possible grant is being released.
-    if (refusals.length === 0 || refusals.length + grants < needed)
+    if (first === undefined || refusals.length + grants < needed)
       throw (
         quorum.charters.conflict ?? noMajority(quorum, request.names.join(','), ballot.answers, 'refused')
       );
-    const name = mostFrequent(refusals.map((refusal) => refusal.name)) ?? '';
-    const ofName = refusals.filter((refusal) => refusal.name === name);
-    const holder = mostFrequent(ofName.map((refusal) => refusal.holder));
-    const undecided = ofName.filter((refusal) => refusal.holder === holder).length < needed;
+    const { name, holder } = first;
+    const undecided = most.length < needed;
     if (undecided) quorum.wasSplit(request.names);
     // A majority is free after the end of this many holds.
-    const busy = needed - grants - (refusals.length - ofName.length);
-    const ends = ofName.map(({ retryAfter }) => retryAfter).sort((a, b) => a - b);
+    const busy = needed - grants - (refusals.length - most.length);
+    const ends = most.map(({ retryAfter }) => retryAfter).sort((a, b) => a - b);
     const end = ends[busy - 1] ?? ends.at(-1) ?? 0;
     const retryAfter = undecided ? Math.min(end, SPLIT_POLL) : end;
     return { granted: false, name, holder, retryAfter, undecided };
@@ -204,7 +191,4 @@ function voteOf(reply: AcquireReply | AcquireAllReply, name: string): Grant | Re
   return 'fencingTokens' in reply ? reply.fencingTokens : [reply.fencingToken];
 }
 
-function mostFrequent<T>(values: readonly T[]): T | undefined {
-  const times = (value: T) => values.filter((other) => other === value).length;
-  return [...values].sort((a, b) => times(b) - times(a))[0];
-}
+const isAlike = (one: Refusal, other: Refusal) => one.name === other.name && one.holder === other.holder;

@@ -4,10 +4,7 @@ import { quorumOf } from './member.js';
 
 type States = Answers<StoredLock | null>;
 
-/**
- * The state of the lock by majority. An owner holds it if the members that name this owner, together with the members
- * without an answer, are a majority. Otherwise the lock is free.
- */
+/** An owner holds the lock if the members that name the owner are a majority, together with the members without an answer. */
 export function majorityState(answers: States): StoredLock | null {
   const told = valuesOf(answers);
   const states = told.filter((state) => state !== null);
@@ -32,7 +29,6 @@ export function majorityState(answers: States): StoredLock | null {
   };
 }
 
-/** The greatest token that any member reports for the lock. */
 export function greatestToken(answers: States): number | undefined {
   const tokens = valuesOf(answers).flatMap((state) => state?.fencingToken ?? []);
   return tokens.length === 0 ? undefined : Math.max(...tokens);

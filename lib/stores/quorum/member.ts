@@ -5,15 +5,10 @@ export type MemberStore = LockStore & {
   readonly [Part in 'queues' | 'labels' | 'waits' | 'listing']-?: NonNullable<LockStore[Part]>;
 };
 
-/** One of the independent nodes of a quorum. */
 export interface Member {
-  /** Host and port. */
   readonly node: string;
   readonly store: MemberStore;
-  /**
-   * Changes with every lost connection, because the next connection may lead to another server. One connection leads to
-   * one run of a server.
-   */
+  /** Changes with every lost connection. One connection leads to one run of a server, and the next one may lead elsewhere. */
   readonly generation: number;
   /** Whether the connection is lost or could not be made, so that no command can be sent. False if unknown. */
   readonly isDown: boolean;
@@ -36,7 +31,6 @@ export interface Numbers {
 
 /** The record of a quorum on each member. */
 export interface Charter extends Numbers {
-  /** The number of members. */
   readonly size: number;
   /** Lists of names under which services know the members. */
   readonly names: readonly string[];
@@ -64,7 +58,6 @@ export interface Change
 export interface Report {
   /** The server's time of day, ms. */
   readonly time: number;
-  /** Undefined if the server has no charter. */
   readonly charter: Charter | undefined;
 }
 

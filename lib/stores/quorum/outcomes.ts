@@ -5,10 +5,7 @@ import { type Answers, type Ballot, gather, isMajority, tally, valuesOf } from '
 import type { MemberStore } from './member.js';
 import type { Quorum } from './quorum.js';
 
-/**
- * Asks all members, or those for which `ask` returns a promise.
- * @throws LockUnavailableError without the answers of a majority
- */
+/** @throws LockUnavailableError without the answers of a majority */
 export async function askMajority<A>(
   quorum: Quorum,
   name: string | undefined,
@@ -30,7 +27,6 @@ export function noMajority(
     const answer = answers[index];
     if (answer === undefined) return { node, outcome: 'timeout' };
     if ('value' in answer) return { node, outcome: outcomeOf(answer.value) };
-    // A member was too late, or was given up before it could execute the request, which is no fault of it.
     const isLate = ['CommandTimeout', 'TakenBack'].includes(causeOf(answer.error) ?? '');
     return { node, outcome: isLate ? 'timeout' : 'error', error: answer.error };
   });
@@ -53,10 +49,7 @@ function outcomeOf(value: unknown): NodeOutcome['outcome'] {
   return isRefused || value === 'taken' || value === 'deleted' ? 'taken' : 'granted';
 }
 
-/**
- * Waits until a majority of all members has given the wanted answer, or can no longer give it.
- * @returns that answer, or the most specific reason against it: another kind of value, then another owner, then no owner
- */
+/** Waits for the wanted answer of a majority of all members. @returns it, or the most specific reason against it */
 export async function majorityFor<W extends string>(
   quorum: Quorum,
   name: string,

@@ -1,15 +1,14 @@
 import type { StoreHealth } from '../../store/store-health.js';
 import { overallStatus } from '../../store/overall-status.js';
 import { charterWarnings, sameServerWarnings } from '../../store/node-warnings.js';
-import type { Charters } from './charters.js';
-import { quorumOf } from './member.js';
+import type { Quorum } from './quorum.js';
 
 const NO_RUN = 'it withholds its run id (INFO), so it never votes: it may have restarted and forgotten locks';
 const RESTARTED =
   'it has restarted, and does not vote before every lease that it may have forgotten has ended';
 
 /** @returns `down` if too few members can vote to grant a lock */
-export function quorumHealth(reports: readonly StoreHealth[], charters: Charters): StoreHealth {
+export function quorumHealth(reports: readonly StoreHealth[], { charters, needed }: Quorum): StoreHealth {
   const { conflict, numbers } = charters;
   const withheld = (index: number) => charters.withheldBy(index)?.cause as Error | undefined;
   const nodes = reports.flatMap((report, index) =>
@@ -23,7 +22,6 @@ export function quorumHealth(reports: readonly StoreHealth[], charters: Charters
       return { ...node, status: 'degraded' as const, error, quarantine };
     }),
   );
-  const needed = quorumOf(reports.length);
   const voting = nodes.filter((node) => node.status !== 'down' && (node.quarantine ?? 0) === 0);
   return {
     status: voting.length < needed ? 'down' : overallStatus(nodes, needed),

@@ -1,12 +1,5 @@
 import { LockConfigError, LockUnavailableError } from '../../api/errors.js';
-import type {
-  AcquireAllReply,
-  AcquireAllRequest,
-  AcquireReply,
-  AcquireRequest,
-  LockStore,
-} from '../../store/lock-store.js';
-import type { HealthDepth, StoreHealth } from '../../store/store-health.js';
+import type { LockStore } from '../../store/lock-store.js';
 import { gather, tally, valuesOf } from './ballot.js';
 import { forceRelease } from './forced-release.js';
 import { releaseEverywhere, renewEverywhere } from './holds.js';
@@ -25,18 +18,13 @@ const NO_QUEUES =
 
 type Port = { readonly [Part in keyof LockStore]-?: NonNullable<LockStore[Part]> };
 
-/**
- * Redlock: plain locks on several independent masters. The holder of a lock is the owner to which a majority of the
- * masters has granted it. Each member has its own store. The members are asked in parallel, and each answers in its own
- * time.
- */
+/** Redlock: the holder of a lock is the owner to which a majority of several independent masters has granted it. */
 export class QuorumLockStore implements LockStore {
   readonly noQueues = NO_QUEUES;
   private readonly quorum: Quorum;
   readonly leaseLimit: Quorum['leaseLimit'];
   readonly listing: Port['listing'];
 
-  /** @param leaseTime of the module, ms */
   constructor(
     private readonly members: readonly Member[],
     leaseTime: number,
@@ -48,8 +36,7 @@ export class QuorumLockStore implements LockStore {
     members.forEach(({ store }, index) => {
       store.onConnectionChange(({ connected }) => {
         if (!connected) return;
-        // A restarted member's waiting time counts from its first contact, and all members learn a longer lease time
-        // before a lock needs it.
+        // A quarantine begins with the first contact, and all members learn a longer lease time before a lock needs it.
         void quorum.charters.mayVote(index).then(() => quorum.leaseLimit.raise(undefined, leaseTime));
         quorum.releasers[index]?.hurry();
       });
@@ -82,20 +69,20 @@ export class QuorumLockStore implements LockStore {
     },
   };
 
-  async acquire({ name, owner, leaseTime, leastToken, queue }: AcquireRequest): Promise<AcquireReply> {
+  readonly acquire: Port['acquire'] = async ({ name, owner, leaseTime, leastToken, queue }) => {
     if (queue !== undefined) throw new LockConfigError('nodes', NO_QUEUES, { key: name });
     const reply = await this.acquireAll({ names: [name], owner, leaseTime, leastToken });
     return reply.granted ? { granted: true, fencingToken: reply.fencingTokens[0] ?? 0 } : reply;
-  }
+  };
 
-  async acquireAll(request: AcquireAllRequest): Promise<AcquireAllReply> {
+  readonly acquireAll: Port['acquireAll'] = async (request) => {
     const { leaseLimit, charters } = this.quorum;
     if (request.leaseTime > leaseLimit.most || charters.conflict !== undefined) {
       const refusal = await leaseLimit.raise(request.names.join(','), request.leaseTime);
       if (refusal !== undefined) throw refusal;
     }
     return await new MajorityAcquisition(this.quorum, request).run();
-  }
+  };
 
   readonly renew: Port['renew'] = (requests) => renewEverywhere(this.quorum, requests);
 
@@ -132,15 +119,11 @@ export class QuorumLockStore implements LockStore {
       await askMajority(this.quorum, request.name, async (store) => store.requestRelease?.(request)),
     ).includes(true);
 
-  async health(depth?: HealthDepth): Promise<StoreHealth> {
-    const { charters } = this.quorum;
-    // The charter may have changed.
-    const [reports] = await Promise.all([
-      Promise.all(this.members.map(({ store }) => store.health(depth))),
-      charters.survey(true),
-    ]);
-    return quorumHealth(reports, charters);
-  }
+  readonly health: Port['health'] = async (depth) => {
+    const reports = Promise.all(this.members.map(({ store }) => store.health(depth)));
+    await this.quorum.charters.survey(false);
+    return quorumHealth(await reports, this.quorum);
+  };
 
   readonly onConnectionChange: Port['onConnectionChange'] = (listener) => {
     for (const { store } of this.members) store.onConnectionChange(listener);

@@ -13,21 +13,14 @@ import { causeOf } from './outcomes.js';
 const SPLIT_MEMORY = 500;
 const MOST_SPLIT = 1_000;
 
-/**
- * The members, and all that is known of them. The operations of the store share it.
- *
- * A member is silent from a late answer until its next answer: its server may be frozen, or the network may drop packets. A
- * member that is silent, or whose connection is lost, is absent. Safety does not depend on this: it only decides which
- * answers a request waits for.
- */
+/** The members, and all that is known of them. Absence only decides which answers a request waits for. */
 export class Quorum {
-  /** The number of members that are a majority. */
   readonly needed: number;
   readonly charters: Charters;
   readonly leaseLimit: QuorumLeaseLimit;
   readonly holds = new Holds();
-  /** One for each member. */
   readonly releasers: readonly Releaser[];
+  /** The members whose last answer was late: the server may be frozen, or the network may drop packets. */
   readonly silent = new Set<number>();
   private readonly splitUntil = new Map<string, number>();
 

@@ -15,64 +15,53 @@ export async function subscribeToReleases(
   name: string,
   onWake: () => void,
 ): Promise<Subscription> {
-  const { members, charters } = quorum;
-  const wakeUp = new WakeUp(members.length, (index) => charters.votes(index), onWake);
-  return await subscribeAll(quorum, name, wakeUp, (store, index, isOpen) =>
+  const wakeUp = new WakeUp(quorum, onWake);
+  return await subscribeAll(quorum, name, (store, index) =>
     store.subscribeToReleases(name, () => {
-      if (isOpen()) wakeUp.tell(index);
+      wakeUp.tell(index);
     }),
   );
 }
 
-/**
- * Each member reports a loss. The client hears of it once, when all messages have arrived. Before that it would still
- * find a majority, and give the lock back to the members that have released it.
- */
+/** The client hears of a loss when all members have reported it: before that, it would give the lock back to some of them. */
 export async function subscribeToLosses(
   quorum: Quorum,
   client: string,
   onMessage: (message: LossMessage) => void,
 ): Promise<Subscription> {
   const lost = new Set<string>();
-  return await subscribeAll(quorum, undefined, undefined, (store, _, isOpen) =>
+  return await subscribeAll(quorum, undefined, (store) =>
     store.queues.subscribe(client, (message) => {
-      if (!isOpen()) return;
       if (message.type === 'missed' || message.type === 'asked') onMessage(message);
       if (message.type !== 'lost' || lost.has(message.owner)) return;
       lost.add(message.owner);
       setTimer(() => {
         lost.delete(message.owner);
-        if (isOpen()) onMessage(message);
+        onMessage(message);
       }, APART);
     }),
   );
 }
 
-/**
- * Subscribes at all members, and succeeds with a majority: an event on a majority of the members then reaches a
- * subscribed one. Messages count only while `isOpen` returns true.
- */
+/** A majority is enough: an event on a majority reaches a subscribed member. After `close`, the client ignores messages. */
 async function subscribeAll(
   quorum: Quorum,
   name: string | undefined,
-  receiver: { close(): void } | undefined,
-  open: (store: MemberStore, index: number, isOpen: () => boolean) => Promise<Subscription>,
+  subscribe: (store: MemberStore, index: number) => Promise<Subscription>,
 ): Promise<Subscription> {
   const subscriptions = new Set<Subscription>();
-  let closed = false;
+  let isClosed = false;
   const close = () => {
-    closed = true;
-    receiver?.close();
+    isClosed = true;
     for (const subscription of subscriptions) subscription.close();
-  };
-  const subscribe = async (store: MemberStore, index: number) => {
-    const subscription = await open(store, index, () => !closed);
-    if (closed) subscription.close();
-    else subscriptions.add(subscription);
   };
   const answers = await gather(
     quorum,
-    ({ store }, index) => subscribe(store, index),
+    async ({ store }, index) => {
+      const subscription = await subscribe(store, index);
+      if (isClosed) subscription.close();
+      else subscriptions.add(subscription);
+    },
     (told) => (isMajority(told) ? 'decided' : 'open'),
   );
   if (!isMajority(answers)) {

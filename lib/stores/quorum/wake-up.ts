@@ -1,15 +1,12 @@
 import { clearTimer, monotonicTime, random, setTimer } from '../../runtime/runtime.js';
-import { quorumOf } from './member.js';
+import type { Quorum } from './quorum.js';
 
 /** ms within which the messages of one release arrive. Also the spread of the waits of clients that a minority wakes. */
 const APART = 10;
 /** Mean pause, ms, between two wake-ups by a minority. */
 const REST = 250;
 
-/**
- * Makes one wake-up of the messages that a release sends from every node: at once if a majority with a vote has sent one,
- * after a random time and more rarely for fewer. See "Waiting" in docs/design/redlock.md.
- */
+/** One wake-up for the messages of a release: at once with a majority, later and rarely with fewer; see docs/design. */
 export class WakeUp {
   /** The members that have sent a message of the same release. */
   private readonly told = new Set<number>();
@@ -18,8 +15,7 @@ export class WakeUp {
   private restsUntil = 0;
 
   constructor(
-    private readonly members: number,
-    private readonly votes: (member: number) => boolean,
+    private readonly quorum: Quorum,
     private readonly onWake: () => void,
   ) {}
 
@@ -30,7 +26,8 @@ export class WakeUp {
     this.told.add(member);
     const isWoken = this.isMajority && !before;
     if (isWoken) {
-      this.close();
+      clearTimer(this.timer);
+      this.timer = undefined;
       // The first messages of the next release may be counted with these, so its last ones must not wait.
       this.restsUntil = 0;
     }
@@ -38,13 +35,9 @@ export class WakeUp {
     if (isWoken) this.onWake();
   }
 
-  close(): void {
-    clearTimer(this.timer);
-    this.timer = undefined;
-  }
-
   private get isMajority(): boolean {
-    return [...this.told].filter(this.votes).length >= quorumOf(this.members);
+    const { charters, needed } = this.quorum;
+    return [...this.told].filter((member) => charters.votes(member)).length >= needed;
   }
 
   private readonly settle = (): void => {

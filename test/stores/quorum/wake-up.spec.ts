@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
+import type { Quorum } from '../../../lib/stores/quorum/quorum.js';
 import { WakeUp } from '../../../lib/stores/quorum/wake-up.js';
 
 /** ms after which a message that was alone has been acted on. */
@@ -18,17 +19,14 @@ describe('WakeUp', () => {
   });
 
   afterEach(() => {
-    wakeUp.close();
     jest.useRealTimers();
     jest.restoreAllMocks();
   });
 
-  const made = () =>
-    new WakeUp(
-      5,
-      (member) => voting.has(member),
-      () => woken++,
-    );
+  const made = () => {
+    const charters = { votes: (member: number) => voting.has(member) };
+    return new WakeUp({ charters, needed: 3 } as unknown as Quorum, () => woken++);
+  };
   const hear = (...members: number[]) => {
     for (const member of members) wakeUp.tell(member);
   };
@@ -112,7 +110,6 @@ describe('WakeUp', () => {
         // Where a whole release had just woken, and this one's messages may be its last ones, once is enough.
         const mayBeTheSame = heardOnce.size >= 3;
         if (!mayBeTheSame) expect(woken).toBeGreaterThan(already);
-        one.close();
       }),
       // Messages before the first pause count for a majority that the last one completes.
       {
@@ -136,7 +133,6 @@ describe('WakeUp', () => {
         for (const node of second) one.tell(node);
         jest.advanceTimersByTime(SETTLED);
         expect(woken).toBeGreaterThan(already);
-        one.close();
       }),
     );
   });

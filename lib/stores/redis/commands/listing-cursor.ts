@@ -9,8 +9,6 @@ export interface ListingCursor {
   readonly at: string;
   /** The run of the server that the cursor belongs to; `-` if none has answered yet. */
   readonly run: string;
-  /** When the reading of that server began, by its clock, ms. */
-  readonly begun: number;
   /** Which node of a cluster had which slots when the first round began. */
   readonly layout: string;
   /** The name of the server. */
@@ -26,15 +24,13 @@ const MOVING = '!';
 /** The server counts in 64 bits, and takes a greater number for an error. */
 const MOST_CURSORS = 2n ** 64n;
 
-export const writeCursor = ({ at, run, begun, layout, node }: ListingCursor): string =>
-  `${at} ${run} ${String(begun)} ${layout} ${node}`;
+export const writeCursor = ({ at, run, layout, node }: ListingCursor): string =>
+  `${at} ${run} ${layout} ${node}`;
 
 /** @throws LockConfigError for the cursor of another store */
 export function readCursor(cursor: string): ListingCursor {
-  const [, at, run = '', begun, layout = '', node] =
-    /^(\d{1,20}) (\w*|-) (\d{1,15}) ([\w!-]+) (.+)$/.exec(cursor) ?? [];
-  if (at !== undefined && node !== undefined && BigInt(at) < MOST_CURSORS)
-    return { at, run, begun: Number(begun), layout, node };
+  const [, at, run = '', layout = '', node] = /^(\d{1,20}) (\w*|-) ([\w!-]+) (.+)$/.exec(cursor) ?? [];
+  if (at !== undefined && node !== undefined && BigInt(at) < MOST_CURSORS) return { at, run, layout, node };
   throw new LockConfigError('cursor', 'must be the cursor of a page before', { value: cursor });
 }
 

@@ -54,9 +54,9 @@ export class Listing implements StoreListing {
     const index = servers.findIndex(({ node }) => node >= (given?.node ?? ''));
     const server = servers[index];
     if (server === undefined) return { names: [], cursor: await this.afterLast(layout) };
-    const { at, begun, run, next, keys } = await this.scan(server, given, prefix);
+    const { at, run, next, keys } = await this.scan(server, given, prefix);
     const names = keys.flatMap((key) => this.listed(key));
-    const here = { run, begun, layout, node: server.node };
+    const here = { run, layout, node: server.node };
     const following = servers[index + 1];
     const cursor =
       next !== '0'
@@ -64,7 +64,7 @@ export class Listing implements StoreListing {
         : following === undefined
           ? await this.afterLast(layout)
           : writeCursor(beginAt(following, layout));
-    return { names, begun, step: writeCursor({ ...here, at }), cursor };
+    return { names, step: writeCursor({ ...here, at }), cursor };
   }
 
   /** The servers in the order in which they are read. */
@@ -91,15 +91,14 @@ export class Listing implements StoreListing {
     server: Server,
     given: ListingCursor | undefined,
     prefix: string,
-  ): Promise<ScanStep & Pick<ListingCursor, 'at' | 'begun'>> {
+  ): Promise<ScanStep & Pick<ListingCursor, 'at'>> {
     const pattern = `${prefix.replace(/[\\*?[\]]/g, '\\$&')}*`;
     const from = async (at: string) =>
       scanReply(await server.run(scripts.scan, [], [at, pattern, KEYS_AT_ONCE]));
-    const { at, run, begun } = given?.node === server.node ? given : beginAt(server, UNCHECKED);
+    const { at, run } = given?.node === server.node ? given : beginAt(server, UNCHECKED);
     const step = await from(at);
-    if (step.run === run) return { ...step, at, begun };
-    const first = at === '0' ? step : await from('0');
-    return { ...first, at: '0', begun: first.time };
+    if (step.run === run) return { ...step, at };
+    return { ...(at === '0' ? step : await from('0')), at: '0' };
   }
 
   /** The lock of a key; none for the other keys beside a lock, and for those of the store as a whole. */
@@ -115,6 +114,5 @@ const beginAt = ({ node }: Server, layout: string): ListingCursor => ({
   at: '0',
   node,
   run: '-',
-  begun: 0,
   layout,
 });

@@ -12,8 +12,6 @@ import { UnexpectedReply } from '../connection/redis-errors.js';
 export interface ScanStep {
   /** Empty if the server does not tell it. */
   readonly run: string;
-  /** By the server's clock, ms. */
-  readonly time: number;
   readonly next: string;
   readonly keys: readonly string[];
 }
@@ -231,10 +229,9 @@ export function heldReply(reply: unknown): HoldState {
 
 /** What scan.lua returns. */
 export function scanReply(reply: unknown): ScanStep {
-  const [run, time, next, keys] = list(reply, reply, 4);
+  const [run, next, keys] = list(reply, reply, 3);
   return {
     run: text(run, reply),
-    time: integer(time, reply, 0),
     next: text(next, reply),
     keys: list(keys, reply).map((key) => text(key, reply)),
   };

@@ -6,10 +6,9 @@
 -- ARGV[2]  pattern of the keys
 -- ARGV[3]  how many keys the server looks at
 --
--- Returns { the run, '' if the user may not ask for it; the server's time, ms; the next cursor; keys }
+-- Returns { the run, '' if the user may not ask for it; the next cursor; keys }
 
 local info = redis.pcall('INFO', 'server')
 local run = type(info) == 'string' and string.match(info, 'run_id:(%w+)') or ''
-local time = redis.call('TIME')
 local next_cursor, keys = unpack(redis.call('SCAN', ARGV[1], 'MATCH', ARGV[2], 'COUNT', ARGV[3]))
-return { run, time[1] * 1000 + math.floor(time[2] / 1000), next_cursor, keys }
+return { run, next_cursor, keys }
