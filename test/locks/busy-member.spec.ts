@@ -1,12 +1,6 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import type {
-  LockService} from '../../lib/index.js';
-import {
-  type Lock,
-  type LockModuleOptions,
-  LockTimeoutError,
-  MemoryLockStore,
-} from '../../lib/index.js';
+import type { LockService } from '../../lib/index.js';
+import { type Lock, type LockModuleOptions, LockTimeoutError, MemoryLockStore } from '../../lib/index.js';
 import { TestEnvironment } from '../support/test-environment.js';
 
 /** Of a lease of 10 minutes that has just begun. In the queue of a fair lock the claim of a waiter may come after it. */

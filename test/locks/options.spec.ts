@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { Logger, Module } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import type { Lock, UsingOptions } from '../../lib/index.js';
-import { LockModule, LockService } from '../../lib/index.js';
+import { LockModule, LockService, MemoryLockStore } from '../../lib/index.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
 import { until, useVirtualTime } from '../support/virtual-time.js';
 
@@ -388,4 +388,25 @@ describe('maxWaiting', () => {
 it.each(['command-timeout', [5], ['Command Timeout'], null])('silencedWarnings cannot be %j', (codes) => {
   const options = { store: 'memory', silencedWarnings: codes as string[] } as const;
   expect(() => new LockService(options)).toThrow(/^silencedWarnings: must be an array of codes/);
+});
+
+it('the signal of a polyfill ends a wait, whatever is the `this` of its listeners', async () => {
+  const service = new LockService({ store: new MemoryLockStore() });
+  const held = await service.acquire('a');
+  const listeners = new Set<() => void>();
+  const signal = {
+    aborted: false,
+    reason: undefined,
+    addEventListener: (_: string, listener: () => void) => listeners.add(listener),
+    removeEventListener: (_: string, listener: () => void) => listeners.delete(listener),
+  };
+  const waiting = [0, 1].map(() => service.acquire('a', { signal: signal as unknown as AbortSignal }));
+  const ended = Promise.allSettled(waiting);
+  expect(listeners.size).toBe(1);
+  signal.aborted = true;
+  for (const listener of listeners) listener.call({});
+  expect(await ended).toMatchObject([0, 1].map(() => ({ reason: { code: 'LOCK_ABORTED' } })));
+  expect(listeners.size).toBe(0);
+  await held.release();
+  await service.onApplicationShutdown();
 });

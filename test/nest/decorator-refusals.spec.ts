@@ -57,6 +57,42 @@ describe('refused where it is applied', () => {
     }).toThrow(/Jobs\.run.*static/);
   });
 
+  it('a class with an async static method, which would run unlocked', () => {
+    expect(() => {
+      @DistributedLock('a')
+      class Jobs {
+        static async nightly(): Promise<void> {
+          await pass(1);
+        }
+        static of(): Jobs {
+          return new Jobs();
+        }
+        async run(): Promise<void> {
+          await pass(1);
+        }
+      }
+      return Jobs;
+    }).toThrow('@DistributedLock on Jobs.nightly: cannot lock a static method');
+  });
+
+  it('a class with the decorator twice, of which one would lock nothing, but not its subclass', () => {
+    @DistributedLock('a')
+    class Jobs {
+      async run(): Promise<void> {
+        await pass(1);
+      }
+    }
+    @DistributedLock('b')
+    class More extends Jobs {
+      async more(): Promise<void> {
+        await pass(1);
+      }
+    }
+    expect(() => {
+      DistributedLock('c')(More);
+    }).toThrow('@DistributedLock on More: is there twice');
+  });
+
   it.each([
     [
       'an async generator',

@@ -85,4 +85,13 @@ describe.each([true, false])('with useDefineForClassFields: %s', (useDefineForCl
       '@DistributedLock on Jobs.run: is a function in a field, and the decorator of a class locks only methods',
     );
   });
+
+  it('the decorator of a class refuses a function in a field that a symbol names', async () => {
+    const type = compiled(
+      "const RUN = Symbol('run'); @DistributedLock('a') class Jobs { [RUN] = async () => 1; async named() {} }",
+    );
+    await expect(boot(type)).rejects.toThrow(
+      '@DistributedLock on Jobs.Symbol(run): is a function in a field',
+    );
+  });
 });

@@ -40,6 +40,7 @@ export class RedisCluster {
 
   async open(): Promise<void> {
     const { args = () => [] } = this.options;
+    this.assertions = undefined;
     const settings = {
       'cluster-enabled': 'yes',
       'cluster-node-timeout': String(AT_FIRST),
@@ -196,7 +197,6 @@ export class RedisCluster {
 
   async stop(): Promise<void> {
     this.assertions?.disconnect();
-    this.assertions = undefined;
     await Promise.all(this.servers.map((server) => server.stop()));
   }
 

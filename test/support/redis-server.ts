@@ -65,6 +65,7 @@ export class RedisServer implements TestRedis {
   async open(): Promise<void> {
     const { args = [], port } = this.options;
     this.args = [...args];
+    this.assertions = undefined;
     this.directory = await mkdtemp(join(tmpdir(), 'lock-redis-'));
     for (;;) {
       this.port = port ?? randomPort();
@@ -125,8 +126,8 @@ export class RedisServer implements TestRedis {
   }
 
   async stop(): Promise<void> {
+    // Kept, so that what is asked too late fails, and connects to no server that is gone.
     this.assertions?.disconnect();
-    this.assertions = undefined;
     await this.kill();
     if (this.directory !== undefined) await rm(this.directory, { recursive: true, force: true });
     this.directory = undefined;

@@ -339,12 +339,6 @@ plant(
   }),
 );
 plant(
-  'NamesReply.begun',
-  'is no time',
-  NAMED,
-  listed((listing) => async (request) => ({ ...(await listing.names(request)), begun: NaN })),
-);
-plant(
   'NamesReply.step',
   'leads to another step',
   NAMED,

@@ -1,4 +1,10 @@
-const listening = new WeakMap<AbortSignal, Set<() => void>>();
+interface Listener {
+  readonly callbacks: Set<() => void>;
+  /** Made for the signal: the `this` of a listener is another object where the signal is no native one. */
+  readonly tellAll: () => void;
+}
+
+const listening = new WeakMap<AbortSignal, Listener>();
 
 /**
  * Calls back when the signal aborts; at once if it has aborted. A signal gets one listener for all calls, because Node
@@ -12,26 +18,27 @@ export function onAbort(signal: AbortSignal, callback: () => void): () => void {
     callback();
     return () => undefined;
   }
-  let callbacks = listening.get(signal);
-  if (callbacks === undefined) {
-    callbacks = new Set();
-    listening.set(signal, callbacks);
-    signal.addEventListener('abort', tellAll);
-  }
-  const mine = callbacks.add(callback);
+  const mine = listening.get(signal) ?? listenTo(signal);
+  mine.callbacks.add(callback);
   return () => {
-    mine.delete(callback);
-    if (mine.size === 0 && listening.get(signal) === mine) stopListening(signal);
+    mine.callbacks.delete(callback);
+    if (mine.callbacks.size === 0 && listening.get(signal) === mine) stopListening(signal, mine);
   };
 }
 
-function tellAll(this: AbortSignal): void {
-  const callbacks = listening.get(this) ?? [];
-  stopListening(this);
-  for (const callback of callbacks) callback();
+function listenTo(signal: AbortSignal): Listener {
+  const callbacks = new Set<() => void>();
+  const tellAll = () => {
+    stopListening(signal, listener);
+    for (const callback of callbacks) callback();
+  };
+  const listener = { callbacks, tellAll };
+  listening.set(signal, listener);
+  signal.addEventListener('abort', tellAll);
+  return listener;
 }
 
-function stopListening(signal: AbortSignal): void {
+function stopListening(signal: AbortSignal, { tellAll }: Listener): void {
   listening.delete(signal);
   signal.removeEventListener('abort', tellAll);
 }

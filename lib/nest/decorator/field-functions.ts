@@ -21,8 +21,9 @@ export function assertNotHidden(self: object, method: string | symbol, decorator
  * @throws LockConfigError
  */
 export function assertNoFieldFunctions(self: object, type: object): void {
-  for (const [field, { value }] of Object.entries(Object.getOwnPropertyDescriptors(self))) {
-    if (typeof value !== 'function' || !sourceOf(type).includes(sourceOf(value as object))) continue;
+  for (const field of Reflect.ownKeys(self)) {
+    const value: unknown = Object.getOwnPropertyDescriptor(self, field)?.value;
+    if (typeof value !== 'function' || !sourceOf(type).includes(sourceOf(value))) continue;
     throw new LockConfigError(
       `@DistributedLock on ${titleOf(self, field)}`,
       'is a function in a field, and the decorator of a class locks only methods: calls of it run without the lock. Make it a ' +

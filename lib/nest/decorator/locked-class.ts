@@ -6,6 +6,7 @@ import {
   isLockedMethod,
   lockMethod,
   misplaced,
+  STATIC,
   type LockDeclaration,
 } from './locked-method.js';
 import { injectService } from '../service/service-property.js';
@@ -19,14 +20,28 @@ const LIFECYCLE = [
   'onApplicationShutdown',
 ];
 
+/** Marks the classes that have the decorator. */
+const DECORATED = Symbol.for('nestjs-distributed-lock.locked-class');
+
 /**
  * Locks each method that the class itself declares, except Nest's lifecycle hooks and methods with a `@DistributedLock` of
  * their own.
- * @throws LockConfigError for a method that may be sync: it would be left unlocked silently, or become async; at boot for a
- *   function in a field
+ * @throws LockConfigError for a method that may be sync: it would be left unlocked silently, or become async; for an async
+ *   static method; for a second decorator of the class; at boot for a function in a field
  */
 export function lockClass(type: Type, lock: LockDeclaration): void {
   const prototype = type.prototype as object;
+  if (Reflect.hasOwnMetadata(DECORATED, type))
+    throw misplaced(
+      type.name,
+      'is there twice, and the second would lock nothing. Give one of them all keys, as an array',
+    );
+  Reflect.defineMetadata(DECORATED, true, type);
+  for (const property of Reflect.ownKeys(type)) {
+    const method: unknown = Reflect.getOwnPropertyDescriptor(type, property)?.value;
+    if (typeof method === 'function' && isAsyncFunction(method))
+      throw misplaced(`${type.name}.${String(property)}`, STATIC);
+  }
   let hasMethod = false;
   let hasLocked = false;
   for (const property of Reflect.ownKeys(prototype)) {

@@ -29,6 +29,9 @@ const LOCKED = Symbol.for('nestjs-distributed-lock.locked-method');
 
 export const isLockedMethod = (method: object): boolean => Reflect.hasOwnMetadata(LOCKED, method);
 
+export const STATIC =
+  'cannot lock a static method: Nest injects nothing into a class. Make it an instance method';
+
 /**
  * Puts a wrapper in the method's place.
  * @throws LockConfigError when it cannot be locked, or the key or an option is wrong
@@ -47,10 +50,7 @@ export function lockMethod(
     throw misplaced(declared, 'goes on a method or a class');
   }
   if (typeof target === 'function') {
-    throw misplaced(
-      declared,
-      'cannot lock a static method: Nest injects nothing into a class. Make it an instance method',
-    );
+    throw misplaced(declared, STATIC);
   }
   if (isGenerator(method)) {
     throw misplaced(

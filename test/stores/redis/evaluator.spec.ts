@@ -157,6 +157,35 @@ describe('The time of a call', () => {
     expect(endings).toEqual(['a']);
   });
 
+  it.each<[string, boolean]>([
+    ['since then', false],
+    ['in the meantime, and ended that', true],
+  ])('is that of the present clock if a test has faked the timers %s', async (_, isOver) => {
+    const { answers, answer } = byHand();
+    const { ask } = open(answer);
+    const fake = async () => {
+      const present = performance.now();
+      jest.useFakeTimers();
+      // Both clocks show the same, so that only the timers differ.
+      await jest.advanceTimersByTimeAsync(present - performance.now());
+    };
+    jest.useRealTimers();
+    if (isOver) await fake();
+    const first = ask('a');
+    await turn();
+    answers[0]?.(1);
+    await first;
+    if (isOver) jest.useRealTimers();
+    else await fake();
+    // A spy would hide that the timers are faked.
+    const set = isOver ? jest.spyOn(globalThis, 'setTimeout') : undefined;
+    const second = ask('b');
+    expect(set?.mock.calls.length ?? jest.getTimerCount()).toBe(1);
+    await turn();
+    answers[1]?.(2);
+    expect(await second).toBe(2);
+  });
+
   it('keeps the process alive until the answer', async () => {
     const { answers, answer } = byHand();
     const { ask } = open(answer);

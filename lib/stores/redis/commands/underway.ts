@@ -1,4 +1,12 @@
-import { afterInput, awake, clearTimer, idle, monotonicTime, setTimer } from '../../../runtime/runtime.js';
+import {
+  afterInput,
+  awake,
+  clearTimer,
+  idle,
+  monotonicTime,
+  setTimer,
+  timersAreFaked,
+} from '../../../runtime/runtime.js';
 
 /** Something that has to be answered by a moment of the monotonic clock. */
 interface Timed {
@@ -20,6 +28,8 @@ export class Underway<T extends Timed> {
   private timer: NodeJS.Timeout | undefined;
   /** Infinity without a timer. */
   private wakesAt = Infinity;
+  /** Whether the timer is a fake one. */
+  private isFaked = false;
 
   /** @param onLate is called for one that has no answer in time, and is over now */
   constructor(private readonly onLate: (late: T) => void) {}
@@ -32,8 +42,9 @@ export class Underway<T extends Timed> {
     this.sent.push(one);
     this.count++;
     const { timer, wakesAt } = this;
-    // A timer that is due and has not fired may belong to fake timers of a test that are gone.
-    if (one.end < wakesAt || wakesAt < sentAt) this.wakeAt(Math.min(one.end, wakesAt), sentAt);
+    // A timer of another clock may never fire: a test has faked the timers since then, or ended that.
+    if (timersAreFaked() !== this.isFaked) this.wakeAt(one.end, sentAt);
+    else if (one.end < wakesAt || wakesAt < sentAt) this.wakeAt(Math.min(one.end, wakesAt), sentAt);
     else if (this.count === 1 && timer !== undefined) awake(timer);
   }
 
@@ -55,10 +66,15 @@ export class Underway<T extends Timed> {
   private wakeAt(moment: number, present: number): void {
     clearTimer(this.timer);
     this.wakesAt = moment;
-    this.timer = setTimer(this.onTimer, moment - present);
+    this.isFaked = timersAreFaked();
+    const timer = setTimer(() => {
+      // Fake timers do not clear a real one.
+      if (this.timer === timer) this.onTimer();
+    }, moment - present);
+    this.timer = timer;
   }
 
-  private readonly onTimer = (): void => {
+  private onTimer(): void {
     const due = this.wakesAt;
     this.wakesAt = Infinity;
     this.timer = undefined;
@@ -71,5 +87,5 @@ export class Underway<T extends Timed> {
       for (const { isOver, end } of this.sent) if (!isOver) next = Math.min(next, end);
       if (next < this.wakesAt) this.wakeAt(next, present);
     });
-  };
+  }
 }
