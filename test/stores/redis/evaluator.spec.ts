@@ -108,18 +108,6 @@ describe('The time of a call', () => {
     expect(client.sent).toHaveLength(1);
   });
 
-  it('does not begin anew for a script that the server does not know', async () => {
-    const { answers, answer } = byHand();
-    const { client, ask } = open(answer);
-    const asked = Promise.allSettled([ask('a')]);
-    await jest.advanceTimersByTimeAsync(600);
-    answers[0]?.(NO_SCRIPT);
-    await jest.advanceTimersByTimeAsync(399);
-    expect(client.sent).toHaveLength(2);
-    answers[1]?.(WITHHELD);
-    expect(await asked).toMatchObject([{ reason: { message: expect.stringContaining('NOPERM') } }]);
-  });
-
   it('ends for each command at its own moment, and a late answer to one is no answer to another', async () => {
     const { answers, answer } = byHand();
     const { ask } = open(answer);
