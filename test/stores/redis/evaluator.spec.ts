@@ -189,18 +189,6 @@ describe('The time of a call', () => {
     }
   });
 
-  it('counts anew for a command after an idle time', async () => {
-    const { ask } = open((command) => (command[3] === 'a' ? 1 : new Promise(() => undefined)));
-    await ask('a');
-    await jest.advanceTimersByTimeAsync(700);
-    const asked = Promise.allSettled([ask('b')]);
-    await jest.advanceTimersByTimeAsync(999);
-    const isOver = await Promise.race([asked.then(() => true), turn().then(() => false)]);
-    expect(isOver).toBe(false);
-    await jest.advanceTimersByTimeAsync(10);
-    expect(await asked).toMatchObject([timedOut(1_000)]);
-  });
-
   it('does not begin anew where those that travelled together are sent one by one', async () => {
     for (const refusal of [WITHHELD, [WITHHELD, WITHHELD]]) {
       const { answers, answer } = byHand();

@@ -1,6 +1,7 @@
 import { timeOf } from '../../../api/duration.js';
 import { LockConfigError } from '../../../api/errors.js';
 import type { ReplicationOptions } from '../../../api/options.js';
+import { monotonicTime } from '../../../runtime/runtime.js';
 import type { Server } from '../connection/deployment.js';
 import { directCommand } from './direct-command.js';
 import { TooFewReplicas } from '../connection/redis-errors.js';
@@ -15,11 +16,11 @@ interface ReplicationTerms {
 interface Line {
   underway: Promise<unknown>;
   following: Promise<void> | undefined;
-  /** The last answer was that enough replicas have it. */
-  isGood: boolean;
+  /** When the last answer was, if enough replicas had it then: on the monotonic clock. */
+  confirmedAt: number;
 }
 
-const newLine = (): Line => ({ underway: Promise.resolve(), following: undefined, isGood: false });
+const newLine = (): Line => ({ underway: Promise.resolve(), following: undefined, confirmedAt: -Infinity });
 
 /**
  * Makes certain that replicas have the writes of a connection. WAIT blocks that connection, so there is one WAIT at
@@ -41,17 +42,18 @@ export class Replication {
       line.following = undefined;
       const confirmation = this.wait(connection);
       line.underway = confirmation.then(
-        () => (line.isGood = true),
-        () => (line.isGood = false),
+        () => (line.confirmedAt = monotonicTime()),
+        () => (line.confirmedAt = -Infinity),
       );
       return confirmation;
     });
     return line.following;
   }
 
-  /** Whether enough replicas had the last writes. */
+  /** Whether enough replicas had the last writes just now. They may have gone since an older answer. */
   hasConfirmed(connection: Server): boolean {
-    return this.lines.get(connection)?.isGood === true;
+    const { confirmedAt = -Infinity } = this.lines.get(connection) ?? {};
+    return monotonicTime() - confirmedAt < this.terms.timeout;
   }
 
   private async wait(connection: Server): Promise<void> {

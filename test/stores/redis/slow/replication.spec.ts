@@ -176,6 +176,19 @@ describe('replication', () => {
     await Promise.all(leases.map((each) => each.release()));
   });
 
+  it('what replicas have confirmed is no proof that they are there later: a wait ends as unavailable', async () => {
+    const [one, two] = [service(LASTING), service({ leaseTime: 300_000 })];
+    const [, other] = [await one.acquire('key'), await one.acquire('other')];
+    // It hears messages from now on, so that its next wait has an entry in the queue.
+    const turn = two.acquire('other', { waitTime: 60_000 });
+    await until(async () => (await one.inspect('other'))?.waiters.processes === 1);
+    await other.release();
+    await (await turn).release();
+    replica.freeze();
+    await expect(two.acquire('key', { waitTime: 4_000 })).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE' });
+    replica.thaw();
+  });
+
   describe.each(KINDS.slice(0, 2))('a %s that another process hands over', (_, lockOf) => {
     it('is acquired only when it is on the replica', async () => {
       const [one, two] = [service(LASTING), service({ leaseTime: 300_000 })];
