@@ -232,13 +232,14 @@ describe('a look of the board', () => {
     const second = locks.acquire('a');
     const both = await look();
     expect(both?.waiting).toBe(2);
-    expect(both?.waitingSince).toBeGreaterThanOrEqual(before - 2);
-    expect(both?.waitingSince).toBeLessThanOrEqual(after + 2);
+    // The wall clock and the clock of waits go on at different pace while the former is set right.
+    expect(both?.waitingSince).toBeGreaterThanOrEqual(before - 50);
+    expect(both?.waitingSince).toBeLessThanOrEqual(after + 50);
     await lease.release();
     const next = await first;
     const left = await look();
     expect(left?.waiting).toBe(1);
-    expect(left?.waitingSince).toBeGreaterThanOrEqual(before + 190);
+    expect(left?.waitingSince).toBeGreaterThanOrEqual(before + 150);
     await next.release();
     await (await second).release();
   });
