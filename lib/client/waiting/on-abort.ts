@@ -1,6 +1,6 @@
 interface Listener {
   readonly callbacks: Set<() => void>;
-  /** Made for the signal: the `this` of a listener is another object where the signal is no native one. */
+  /** Made for the signal: the `this` of a listener is another object if the signal is no native one. */
   readonly tellAll: () => void;
 }
 

@@ -120,9 +120,9 @@ export class QuorumLockStore implements LockStore {
     ).includes(true);
 
   readonly health: Port['health'] = async (depth) => {
-    const reports = Promise.all(this.members.map(({ store }) => store.health(depth)));
-    await this.quorum.charters.survey(false);
-    return quorumHealth(await reports, this.quorum);
+    const asked = this.members.map(({ store }) => store.health(depth));
+    const [, ...reports] = await Promise.all([this.quorum.charters.survey(false), ...asked]);
+    return quorumHealth(reports, this.quorum);
   };
 
   readonly onConnectionChange: Port['onConnectionChange'] = (listener) => {

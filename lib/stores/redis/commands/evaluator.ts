@@ -136,36 +136,24 @@ export class Evaluator {
     session.asked();
     const sent = sentBy(() => this.evaluate(command, this.isDigestless || this.isFirstInLane(command)));
     this.underway.add(command, sentAt);
-    sent.then(
-      (reply) => {
-        this.replied(command, reply);
-      },
-      (error: unknown) => {
-        const again = this.again(command, error);
-        if (again === undefined) this.refused(command, error);
-        else
-          again.then(
-            (reply) => {
-              this.replied(command, reply);
-            },
-            (second: unknown) => {
-              this.refused(command, second);
-            },
-          );
-      },
-    );
+    const replied = (reply: unknown) => {
+      if (this.over(command)) this.answer(command, reply);
+    };
+    const refused = (error: unknown) => {
+      if (this.over(command)) this.failed(command, asError(error));
+    };
+    sent.then(replied, (error: unknown) => {
+      const again = this.again(command, error);
+      if (again === undefined) refused(error);
+      else again.then(replied, refused);
+    });
   }
 
-  private replied(command: Command, reply: unknown): void {
-    if (!this.underway.over(command)) return;
+  /** @returns false if the command was over before, because its time had ended */
+  private over(command: Command): boolean {
+    if (!this.underway.over(command)) return false;
     this.session.answered();
-    this.answer(command, reply);
-  }
-
-  private refused(command: Command, error: unknown): void {
-    if (!this.underway.over(command)) return;
-    this.session.answered();
-    this.failed(command, asError(error));
+    return true;
   }
 
   private failed({ calls, generation, end }: Command, error: unknown): void {

@@ -14,11 +14,11 @@ interface Timed {
   isOver: boolean;
 }
 
-/** Some of those that are over may stay in the list until there are so many. */
+/** So many entries that are over may stay in the list. */
 const FEW = 32;
 
 /**
- * What was sent over one connection and has no answer. One timer serves all, and stays armed after the answers: a process that
+ * The commands of one connection that have no answer. One timer serves all, and stays armed after the answers: a process that
  * sends thousands of commands in a second would set and clear one for each.
  */
 export class Underway<T extends Timed> {

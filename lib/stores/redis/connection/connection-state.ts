@@ -37,7 +37,7 @@ export class ConnectionState {
     return replyCode(error) === undefined ? (error as Error) : new NotAdmitted(error as Error);
   }
 
-  /** Another client makes its first attempt: what has refused the former one may let it in. */
+  /** Another client makes its first attempt: the server that has refused the former one may let it in. */
   attempted(): void {
     this.error = undefined;
   }
