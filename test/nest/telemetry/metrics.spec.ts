@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { type DynamicModule, Injectable, Logger, Module } from '@nestjs/common';
-import { Test, type TestingModule } from '@nestjs/testing';
+import { type DynamicModule, Injectable, Module } from '@nestjs/common';
+import type { TestingModule } from '@nestjs/testing';
 import { tracingChannel } from 'node:diagnostics_channel';
 import {
   DistributedLock,
@@ -10,7 +10,8 @@ import {
   MemoryLockStore,
   TRACING_CHANNELS,
 } from '../../../lib/index.js';
-import { LockTelemetryModule, type LockTelemetryOptions } from '../../../lib/otel/index.js';
+import type { LockTelemetryOptions } from '../../../lib/otel/index.js';
+import { booted, telemetryTo } from './booted.js';
 import { Sdk } from './sdk.js';
 import { until, useVirtualTime } from '../../support/virtual-time.js';
 
@@ -29,15 +30,9 @@ let store: MemoryLockStore;
 let apps: TestingModule[];
 
 const boot = async (options: LockTelemetryOptions = {}, locks = LockModule.forRoot({ store })) => {
-  const { tracerProvider, meterProvider } = sdk;
-  const module = await Test.createTestingModule({
-    imports: [LockTelemetryModule.forRoot({ tracerProvider, meterProvider, ...options }), locks],
-    providers: [Orders],
-  }).compile();
-  // Losses are what some of these tests are about.
-  Logger.overrideLogger(false);
-  apps.push(module);
-  return await module.init();
+  const app = await booted({ imports: [telemetryTo(sdk, options), locks], providers: [Orders] });
+  apps.push(app);
+  return app;
 };
 
 @Module({})

@@ -1,17 +1,12 @@
 import 'reflect-metadata';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { Injectable, Logger } from '@nestjs/common';
-import { Test, type TestingModule } from '@nestjs/testing';
+import { Injectable } from '@nestjs/common';
+import type { TestingModule } from '@nestjs/testing';
 import { context, type Span, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 import { W3CTraceContextPropagator } from '@opentelemetry/core';
-import {
-  DistributedLock,
-  getLockServiceToken,
-  LockModule,
-  LockService,
-  MemoryLockStore,
-} from '../../../lib/index.js';
-import { LockTelemetryModule, type LockTelemetryOptions } from '../../../lib/otel/index.js';
+import { DistributedLock, getLockServiceToken, LockService, MemoryLockStore } from '../../../lib/index.js';
+import type { LockTelemetryOptions } from '../../../lib/otel/index.js';
+import { booted, twoServices } from './booted.js';
 import { idOf, linksOf, parentOf, Sdk } from './sdk.js';
 import { abortAfter, until, useVirtualTime } from '../../support/virtual-time.js';
 
@@ -40,18 +35,7 @@ let locks: LockService;
 let other: LockService;
 
 const boot = async (options: LockTelemetryOptions = {}) => {
-  const { tracerProvider, meterProvider } = sdk;
-  const module = await Test.createTestingModule({
-    imports: [
-      LockTelemetryModule.forRoot({ tracerProvider, meterProvider, ...options }),
-      LockModule.forRoot({ store }),
-      LockModule.forRoot({ store, name: 'other' }),
-    ],
-    providers: [Orders],
-  }).compile();
-  // Losses are what some of these tests are about.
-  Logger.overrideLogger(false);
-  app = await module.init();
+  app = await booted({ imports: twoServices(sdk, store, options), providers: [Orders] });
   locks = app.get(LockService);
   other = app.get(getLockServiceToken('other'));
 };

@@ -7,6 +7,7 @@ import { hasSubscribers } from 'node:diagnostics_channel';
 import { LockModule, LockService, MemoryLockStore, TRACING_CHANNELS } from '../../../../lib/index.js';
 import { LockTelemetryModule, type LockTelemetryOptions } from '../../../../lib/otel/index.js';
 import { deferred } from '../../../doubles/deferred.js';
+import { booted, telemetryTo } from '../booted.js';
 import { Sdk } from '../sdk.js';
 import { useVirtualTime } from '../../../support/virtual-time.js';
 
@@ -16,24 +17,19 @@ let sdk: Sdk;
 let store: MemoryLockStore;
 let apps: TestingModule[];
 
-const telemetry = (options: LockTelemetryOptions = {}) => {
-  const { tracerProvider, meterProvider } = sdk;
-  return LockTelemetryModule.forRoot({ tracerProvider, meterProvider, ...options });
-};
+const telemetry = (options?: LockTelemetryOptions) => telemetryTo(sdk, options);
 
 const boot = async (
   options: LockTelemetryOptions = {},
   providers: object[] = [],
   imports: DynamicModule[] = [telemetry(options)],
 ) => {
-  const module = await Test.createTestingModule({
+  const app = await booted({
     imports: [...imports, LockModule.forRoot({ store })],
     providers: providers.map((provider, index) => ({ provide: `a${String(index)}`, useValue: provider })),
-  }).compile();
-  // Losses are what some of these tests are about.
-  Logger.overrideLogger(false);
-  apps.push(module);
-  return await module.init();
+  });
+  apps.push(app);
+  return app;
 };
 
 const isSubscribed = () =>

@@ -1,17 +1,11 @@
 import 'reflect-metadata';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
-import { Injectable, Logger } from '@nestjs/common';
-import { Test, type TestingModule } from '@nestjs/testing';
+import { Injectable } from '@nestjs/common';
+import type { TestingModule } from '@nestjs/testing';
 import { lastValueFrom, NEVER, Observable, of, throwError } from 'rxjs';
-import {
-  DistributedLock,
-  getLockServiceToken,
-  LockModule,
-  LockService,
-  MemoryLockStore,
-} from '../../../../lib/index.js';
-import { LockTelemetryModule } from '../../../../lib/otel/index.js';
+import { DistributedLock, getLockServiceToken, LockService, MemoryLockStore } from '../../../../lib/index.js';
 import { deferred } from '../../../doubles/deferred.js';
+import { booted, twoServices } from '../booted.js';
 import { Sdk } from '../sdk.js';
 import { until, useVirtualTime } from '../../../support/virtual-time.js';
 
@@ -42,19 +36,7 @@ beforeAll(() => {
 
 beforeEach(async () => {
   sdk = new Sdk();
-  const { tracerProvider, meterProvider } = sdk;
-  const store = new MemoryLockStore();
-  const module = await Test.createTestingModule({
-    imports: [
-      LockTelemetryModule.forRoot({ tracerProvider, meterProvider }),
-      LockModule.forRoot({ store }),
-      LockModule.forRoot({ store, name: 'other' }),
-    ],
-    providers: [Orders],
-  }).compile();
-  // Losses are what some of these tests are about.
-  Logger.overrideLogger(false);
-  app = await module.init();
+  app = await booted({ imports: twoServices(sdk, new MemoryLockStore()), providers: [Orders] });
   locks = app.get(LockService);
   other = app.get(getLockServiceToken('other'));
 });
