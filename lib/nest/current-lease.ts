@@ -23,7 +23,9 @@ export function currentLease(): Lease | undefined {
  */
 export function assertLocked(name?: string): void {
   if (currentScope()?.holds(name) === true) return;
-  const lease = currentScope()?.innermostLease(name) as Lease | undefined;
+  const lease = currentScope()?.innermostLease(
+    (lease) => name === undefined || lease.name === name || lease.fencingTokens.has(name),
+  ) as Lease | undefined;
   lease?.assertHeld();
   if (lease !== undefined || locksPassThrough() || currentScope()?.passesThrough() === true) return;
   throw new LockConfigError(

@@ -335,6 +335,22 @@ describe('once', () => {
     expect(await a.inspect('report')).toBeNull();
   });
 
+  it.each([
+    ['a running call', (run: () => Promise<void>) => a.once('report', { period: '1h' }, run)],
+    [
+      'a running call in a lock of that name',
+      (run: () => Promise<void>) => a.using('report', () => a.once('report', { period: '1h' }, run)),
+    ],
+  ])('waits for itself in %s: tells of it, and ends with the service', async (_, around) => {
+    const told: unknown[] = [];
+    a.events$.subscribe((event) => event.type === 'warning' && told.push(event.code));
+    const call = failure(around(async () => void (await a.once('report', { period: '1h' }, () => 0))));
+    await pass(11_000);
+    expect(told).toEqual(['self-wait']);
+    await a.close();
+    expect(isLockClosedError(await call)).toBe(true);
+  });
+
   it('side by side with another in a lock of that name, ends with its wait, its signal, or the note', async () => {
     const cause = new AbortController();
     const call = (options?: object) => a.once('report', { period: '1h', ...options }, () => pass(1_000));

@@ -176,12 +176,10 @@ export class Scope {
     return this.leased?.lease;
   }
 
-  /** The innermost lease for which this scope or an outer one was opened. @param name only leases that include this lock */
-  innermostLease(name?: string): unknown {
+  /** The innermost of the wanted leases for which this scope or an outer one was opened. */
+  innermostLease(isWanted: (lease: NonNullable<Scope['lease']>) => boolean): unknown {
     for (let scope = this.alive(); scope !== undefined; scope = scope.outer()) {
-      const { lease } = scope;
-      if (lease === undefined) continue;
-      if (name === undefined || lease.name === name || lease.fencingTokens.has(name)) return lease;
+      if (scope.lease !== undefined && isWanted(scope.lease)) return scope.lease;
     }
     return undefined;
   }

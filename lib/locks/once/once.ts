@@ -90,10 +90,10 @@ export async function once<T>(
   const take = () =>
     lock.using({ waitTime: timeLeft, signal, label: ONCE }, async (lease): Promise<OnceResult<T>> => {
       const hold = lock.findHold(here());
-      if (hold?.count === 1) taken.add(hold);
-      return await inTurn(hold, () => work(lease), bounds);
+      return await inTurn(hold, () => work(lease, hold), bounds);
     });
-  const work = async (lease: Lease): Promise<OnceResult<T>> => {
+  const work = async (lease: Lease, hold: Hold | undefined): Promise<OnceResult<T>> => {
+    if (hold !== undefined) running.set(lease, hold);
     const found = await done();
     if (found !== undefined) return found;
     lease.assertHeld();
@@ -107,14 +107,15 @@ export async function once<T>(
   const { inside } = here();
   const around = lock.findHold(here());
   // Work of another request may run in the async context of a running call, whose lock it must not enter.
-  const isInRunningCall = around !== undefined && taken.has(around);
+  const isOfCall = (lease: object) => around !== undefined && running.get(lease) === around;
+  const isInRunningCall = inside?.innermostLease(isOfCall) !== undefined;
   return await (isInRunningCall ? runInScope(Scope.apart(inside), take) : take());
 }
 
 const here = () => ({ inside: currentScope(), apart: undefined });
 
-/** The holds that calls have taken for themselves. */
-const taken = new WeakSet<Hold>();
+/** The leases of calls whose turn has come, with the hold that each has taken or entered. */
+const running = new WeakMap<object, Hold>();
 /** The last of the calls that have entered a hold, which run one after the other. */
 const turns = new WeakMap<Hold, Promise<unknown>>();
 

@@ -21,15 +21,19 @@ const isMinified = (type: object): boolean =>
 const isAnonymous = (type: object): boolean =>
   /^class(?: extends\b| ?\{)/.test(Function.prototype.toString.call(type));
 
+/** Renamed by a tool that may have left all line ends. */
+const isRewritten = (type: Named): boolean =>
+  isMinified(type) || isAnonymous(type) || !/^\p{Lu}/u.test(type.name);
+
 /**
  * Whether a tool has made the name of a class. The next build, or another process, may have another name for it, or this name
- * for another class. A written name of three letters in a minified file looks the same, unless this package in the same file
+ * for another class. A written name of three letters in a file that a tool has rewritten looks the same, unless this package in the same file
  * has kept its names.
  */
 function isMade(type: Named): boolean {
   if (MADE.test(type.name)) return true;
   if (type.name.length > SHORT) return false;
-  return Canary.name !== 'Canary' || (isMinified(type) && !isMinified(Canary));
+  return Canary.name !== 'Canary' || (isRewritten(type) && !isRewritten(Canary));
 }
 
 const CURE =

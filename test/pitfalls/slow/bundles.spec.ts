@@ -34,6 +34,9 @@ const bundle = async (entry: string, options: BuildOptions): Promise<string> => 
   return outputFiles[0]?.text ?? '';
 };
 
+/** As TypeScript and SWC write a class. */
+const named = (code: string): string => code.replace(/\b(\w+) = class (?=\{|extends)/g, '$1 = class $1 ');
+
 /** Leaves this package out of the bundle, as a bundler does with all of node_modules. */
 const LEFT_OUT: BuildOptions = {
   plugins: [
@@ -48,18 +51,16 @@ const LEFT_OUT: BuildOptions = {
 
 beforeAll(async () => {
   await mkdir(FOLDER, { recursive: true });
-  await writeFile(join(FOLDER, 'package.mjs'), await bundle('lib/index.ts', { keepNames: true }));
+  await writeFile(join(FOLDER, 'package.mjs'), named(await bundle('lib/index.ts', { keepNames: true })));
 });
 
 const APP = 'test/pitfalls/bundled/app.ts';
 
 /** swc has the minifier of terser, with its options. */
 const minified = async (keep: boolean): Promise<string> => {
-  const source = await bundle(APP, LEFT_OUT);
-  // As TypeScript and SWC write a class with a decorator.
-  const named = source.replace(/\b(\w+) = class (?=\{|extends)/g, '$1 = class $1 ');
+  const source = named(await bundle(APP, LEFT_OUT));
   const options = { keep_classnames: keep, toplevel: true };
-  const { code } = await minify(named, { module: true, compress: options, mangle: options });
+  const { code } = await minify(source, { module: true, compress: options, mangle: options });
   return code;
 };
 
@@ -97,6 +98,11 @@ describe('$<class> and labels made of the name of a class (pitfall 82)', () => {
     ['minified', REFUSED, () => bundle(APP, { minify: true })],
     ['minified with its names', ACCEPTED, () => bundle(APP, { minify: true, keepNames: true })],
     ['with short names', REFUSED, () => bundle(APP, { minifyIdentifiers: true })],
+    [
+      'with short names, without this package',
+      REFUSED,
+      () => bundle(APP, { minifyIdentifiers: true, ...LEFT_OUT }),
+    ],
     ['minified without this package', REFUSED, () => bundle(APP, { minify: true, ...LEFT_OUT })],
     [
       'minified with its names, without this package',
