@@ -344,7 +344,11 @@ describe('once', () => {
   ])('waits for itself in %s: tells of it, and ends with the service', async (_, around) => {
     const told: unknown[] = [];
     a.events$.subscribe((event) => event.type === 'warning' && told.push(event.code));
-    const call = failure(around(async () => void (await a.once('report', { period: '1h' }, () => 0))));
+    const call = failure(
+      around(async () => {
+        await a.once('report', { period: '1h' }, () => 0);
+      }),
+    );
     await pass(11_000);
     expect(told).toEqual(['self-wait']);
     await a.close();

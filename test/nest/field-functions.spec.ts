@@ -74,6 +74,15 @@ describe.each([true, false])('with useDefineForClassFields: %s', (useDefineForCl
     expect([await run(), await jobs.other()]).toEqual(['run', 'run']);
   });
 
+  it('a field may be bound to a method that another decorator has wrapped without a name', async () => {
+    const type = compiled(
+      'const wrap = (_, __, all) => ({ ...all, value: (() => function () { return all.value.call(this); })() });' +
+        " class Jobs { @wrap @DistributedLock('run') async run() { return held(); } constructor() { this.run = this.run.bind(this); } }",
+    );
+    const { run } = (await boot(type)).get<Record<'run', () => Promise<unknown>>>(type as Type);
+    expect(await run()).toBe('run');
+  });
+
   it.each([
     ['an arrow function', 'run = async () => 1'],
     ['an arrow function that may give a Promise', 'run = () => this.named()'],

@@ -7,7 +7,8 @@ import { LockConfigError } from '../../api/errors.js';
  */
 export function assertNotHidden(self: object, method: string | symbol, decorator: string): void {
   const own = Object.getOwnPropertyDescriptor(self, method);
-  if (own === undefined || isBoundTo(method, own.value)) return;
+  if (own === undefined || isBoundTo(Reflect.get(Object.getPrototypeOf(self) as object, method), own.value))
+    return;
   throw new LockConfigError(
     `${decorator} on ${titleOf(self, method)}`,
     'is hidden by a field of that name, which each object has for itself: calls run the field, without the decorator. Make ' +
@@ -36,9 +37,10 @@ const titleOf = (self: object, member: string | symbol): string =>
   `${self.constructor.name}.${String(member)}`;
 
 /** Private fields and the text of bound functions are hidden, so the name that `bind` gives decides. */
-const isBoundTo = (method: string | symbol, value: unknown): boolean =>
+const isBoundTo = (method: unknown, value: unknown): boolean =>
+  typeof method === 'function' &&
   typeof value === 'function' &&
-  value.name === `bound ${String(method)}` &&
+  value.name === `bound ${method.name}` &&
   sourceOf(value).includes('[native code]');
 
 /** As the engine runs it. */
