@@ -7,6 +7,7 @@
  */
 import 'reflect-metadata';
 import { AsyncResource } from 'node:async_hooks';
+import { Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Controller, type INestMicroservice } from '@nestjs/common';
@@ -75,7 +76,15 @@ function subjectOf(oneAtATime: (run: (task: Task) => Promise<void>) => OperatorF
     });
 }
 
-/** The libraries of docs/guide/reentrancy.md that are installed here. */
+/** A generator of all requests, each of which gives it a task. */
+async function* runEach(): AsyncGenerator<undefined, never, Task> {
+  for (;;) {
+    const task = yield;
+    await task();
+  }
+}
+
+/** The parts of Node and the libraries of docs/guide/reentrancy.md that are installed here. */
 const starters: [string, () => Queue][] = [
   [
     'p-queue',
@@ -100,6 +109,41 @@ const starters: [string, () => Queue][] = [
   ],
   ['concatMap', () => subjectOf((run) => concatMap(run))],
   ['mergeMap with a limit', () => subjectOf((run) => mergeMap(run, 1))],
+  [
+    'an async generator',
+    () => {
+      const generator = runEach();
+      void generator.next();
+      return async (task) => {
+        await generator.next(task);
+      };
+    },
+  ],
+  [
+    'a Writable',
+    () => {
+      const write = (task: Task, _: string, done: (error?: Error) => void) => {
+        task().then(() => {
+          done();
+        }, done);
+      };
+      const stream = new Writable({ objectMode: true, write });
+      return (task) =>
+        new Promise((resolve, reject) => {
+          stream.write(task, (error) => {
+            if (error) reject(error);
+            else resolve();
+          });
+        });
+    },
+  ],
+  [
+    'a WritableStream',
+    () => {
+      const writer = new WritableStream<Task>({ write: (task) => task() }).getWriter();
+      return (task) => writer.write(task);
+    },
+  ],
   ['an answer to a ClientProxy', () => afterAnswer(bankClient())],
 ];
 
