@@ -188,6 +188,7 @@ export class LockClient {
     return released.then((reason = 'released') => {
       if (reason === 'released') return undefined;
       const { name, owner, forced } = tenure;
+      if (this.acquisitions.wasHeld(name, owner)) return undefined;
       if (user !== undefined) this.events.next({ type: 'lost', name, label, owner, reason, forced });
       return new LockLostError(name, { reason, owner, forced });
     });

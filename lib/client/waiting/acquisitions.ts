@@ -17,6 +17,8 @@ interface Tombstone {
   readonly release: ReleaseRequest;
   /** When the release was sent the first time. */
   readonly at: number;
+  /** The store has named the owner as a holder after that. */
+  wasHeld?: true;
 }
 
 /**
@@ -83,11 +85,20 @@ export class Acquisitions {
   releaseAgain(name: string, holder: string, askedAt: number): void {
     const left = this.tombstones.get(keyOf(holder, name));
     if (left === undefined || askedAt <= left.at) return;
+    if (askedAt < Infinity) left.wasHeld = true;
     const { leaseTime = 0, keepFor = 0 } = left.release;
     const kept = Math.ceil(left.at + keepFor - now());
     const release = { ...left.release, keepFor: kept > 0 ? kept : undefined };
     // The hold lasts for the requested lease, or for a claim.
     void this.client.releaser.release(release, now() + Math.max(leaseTime, CLAIM));
+  }
+
+  /**
+   * Whether an owner that has left was a holder until then. Of its two releases, the later one may come first, as when a slot
+   * of a cluster is being moved, and the other one finds no hold.
+   */
+  wasHeld(name: string, owner: string): boolean {
+    return this.tombstones.get(keyOf(owner, name))?.wasHeld === true;
   }
 
   private readonly lookAtAge = (): void => {
