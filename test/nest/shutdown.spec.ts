@@ -136,6 +136,44 @@ describe('while a service closes, a lock', () => {
     await closed;
   });
 
+  it('that is granted as the last one is back, before its caller begins, is given back', async () => {
+    // The two answers come together, and each may be some steps ahead.
+    const steps = Array.from({ length: 21 }, (_, index) => index - 10);
+    for (const lead of steps) await grantedAtTheEnd(String(lead), Math.max(0, lead), Math.max(0, -lead));
+    const late = await Promise.all(steps.map((lead) => store.inspect(`late ${String(lead)}`)));
+    expect(late).toEqual(steps.map(() => null));
+  });
+
+  /** Closes a service that gets its last grant together with the answer to its last release. */
+  async function grantedAtTheEnd(id: string, beforeGrant: number, beforeRelease: number): Promise<void> {
+    const answer = deferred();
+    const after = async <T>(steps: number, reply: T): Promise<T> => {
+      await answer.promise;
+      for (let step = 0; step < steps; step++) await Promise.resolve();
+      return reply;
+    };
+    const slow: MemoryLockStore = Object.assign(Object.create(store) as MemoryLockStore, {
+      acquire: async (request: Parameters<MemoryLockStore['acquire']>[0]) => {
+        const reply = await store.acquire(request);
+        return request.name === `late ${id}` ? await after(beforeGrant, reply) : reply;
+      },
+      release: async (request: Parameters<MemoryLockStore['release']>[0]) => {
+        const reply = await store.release(request);
+        return request.name === `left ${id}` ? await after(beforeRelease, reply) : reply;
+      },
+    });
+    const closing = new LockService({ store: slow });
+    const refused: Promise<unknown>[] = [];
+    await closing.using('outer', async () => {
+      await closing.acquire(`left ${id}`);
+      await closing.close(); // which does not wait for the code that calls it
+      refused.push(expect(closing.acquire(`late ${id}`)).rejects.toMatchObject(CLOSED));
+    });
+    await until(async () => (await store.inspect(`left ${id}`)) === null);
+    answer.resolve();
+    await Promise.all([closing.close(), ...refused]);
+  }
+
   it('whose callback does not end stays a lease time, and is then left to its own end, never released', async () => {
     const short = new LockService({ store, leaseTime: 400 });
     let released = 0;

@@ -126,6 +126,11 @@ async function end(client: LockClient): Promise<void> {
   client.callers.sendAway(client.refuses);
   for (const tenure of client.tenures.all) {
     if (!tenure.held) continue;
+    if (tenure.user === undefined) {
+      // Granted a moment ago: its caller is refused, and no work begins.
+      void client.release(tenure);
+      continue;
+    }
     const { name, owner, label } = tenure;
     client.events.next({ type: 'lost', name, label, owner, reason: 'expired' });
     tenure.lose('expired', new LockClosedError(name));
