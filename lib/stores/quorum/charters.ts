@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { LockConfigError, type LockUnavailableError } from '../../api/errors.js';
 import { isLockUnavailableError } from '../../api/error-guards.js';
 import { now } from '../../runtime/clock.js';
-import { monotonicTime } from '../../runtime/runtime.js';
+import { monotonicTime, setTimer } from '../../runtime/runtime.js';
 import { gather } from './ballot.js';
 import type { Change, Charter, Member, Numbers, Report } from './member.js';
 import type { Quorum } from './quorum.js';
@@ -18,7 +18,7 @@ interface Standing {
   readonly withheld?: LockUnavailableError;
 }
 
-/** Pause between two surveys, ms. Short at first, because another process may be founding the quorum, and then doubled. */
+/** Pause between two surveys, ms. Short at first and waited for: another process may be founding the quorum. Then doubled. */
 const SHORTEST_PAUSE = 20;
 const LONGEST_PAUSE = 500;
 
@@ -90,10 +90,11 @@ export class Charters {
   /** Reads the reports of all members, and helps members without a vote to get one. By default, pauses after a survey. */
   async survey(pauses = true): Promise<void> {
     const reached = this.quorum.members.map(({ isDown, generation }) => !isDown && generation).join();
-    const isPause = reached === this.surveyedConnections && monotonicTime() < this.nextSurvey;
-    if (this.surveying === undefined && !(pauses && isPause)) {
+    const isPause = pauses && reached === this.surveyedConnections;
+    const rest = isPause ? this.nextSurvey - monotonicTime() : 0;
+    if (this.surveying === undefined && rest <= 2 * SHORTEST_PAUSE) {
       this.surveyedConnections = reached;
-      this.surveying = this.doSurvey().finally(() => {
+      this.surveying = this.doSurvey(rest).finally(() => {
         this.surveying = undefined;
         this.nextSurvey = monotonicTime() + this.pause;
         this.pause = Math.min(2 * this.pause, LONGEST_PAUSE);
@@ -198,7 +199,8 @@ export class Charters {
     return { id, size: this.quorum.members.length, longest, names: this.isKnown ? this.names : undefined };
   }
 
-  private async doSurvey(): Promise<void> {
+  private async doSurvey(rest: number): Promise<void> {
+    if (rest > 0) await new Promise<void>((resolve) => setTimer(resolve, rest));
     const indexes = [...this.quorum.members.keys()];
     const readAll = () =>
       gather(this.quorum, (member, index) => (member.isDown ? undefined : this.read(member, index)));

@@ -1,14 +1,13 @@
 import { LockUnavailableError } from '../../api/errors.js';
-import { monotonicTime, sleep } from '../../runtime/runtime.js';
+import { monotonicTime } from '../../runtime/runtime.js';
 import type { LeaseLimit } from '../../store/lock-store.js';
 import { gather, valueAt } from './ballot.js';
 import type { Quorum } from './quorum.js';
 
 /** ms of rest after a failed raise. */
 const PAUSE = 50;
-/** Surveys of a process that knows no charter, because another one may be founding the quorum, and the ms between them. */
+/** Surveys of a process that knows no charter. */
 const SURVEYS = 3;
-const FOUNDING = 25;
 
 /** The longest hold, by rule 4 in docs/design/redlock.md. Acquisitions below the limit need none of these steps. */
 export class QuorumLeaseLimit implements LeaseLimit {
@@ -41,12 +40,14 @@ export class QuorumLeaseLimit implements LeaseLimit {
     return new LockUnavailableError(name, { cause, effect: 'refused' });
   }
 
+  /** Repeats the raise that a member has missed. A process that only looks has raised nothing. */
+  async repeat(): Promise<void> {
+    if (this.missing.length > 0) await this.raise(undefined, this.quorum.leaseTime);
+  }
+
   private async ask(leaseTime: number, isRepeated = false): Promise<void> {
     const { members, charters } = this.quorum;
-    for (let surveys = 0; charters.allowed === 0 && surveys < SURVEYS; surveys++) {
-      if (surveys > 0) await sleep(FOUNDING);
-      await charters.survey();
-    }
+    for (let surveys = 0; charters.allowed === 0 && surveys < SURVEYS; surveys++) await charters.survey();
     const { numbers, conflict } = charters;
     if (charters.allowed >= leaseTime || numbers === undefined || conflict !== undefined) return;
     if (monotonicTime() < this.restsUntil) return;

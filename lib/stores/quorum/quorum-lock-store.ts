@@ -36,8 +36,8 @@ export class QuorumLockStore implements LockStore {
     members.forEach(({ store }, index) => {
       store.onConnectionChange(({ connected }) => {
         if (!connected) return;
-        // A quarantine begins with the first contact, and all members learn a longer lease time before a lock needs it.
-        void quorum.charters.mayVote(index).then(() => quorum.leaseLimit.raise(undefined, leaseTime));
+        // A quarantine begins with the first contact.
+        void quorum.charters.mayVote(index).then(() => quorum.leaseLimit.repeat());
         quorum.releasers[index]?.hurry();
       });
     });
