@@ -1,6 +1,7 @@
 import { LockAbortedError, LockClosedError, LockLostError } from '../api/errors.js';
 import type { ResolvedLockOptions } from '../api/resolved-options.js';
 import { uuid } from '../runtime/runtime.js';
+import { Underway } from '../runtime/underway.js';
 import type { LockStore } from '../store/lock-store.js';
 import type { QueueMessage } from '../store/queue-messages.js';
 import { leaseWithin, now, timerAt } from './holding/deadline.js';
@@ -25,6 +26,7 @@ import { Returns } from './waiting/returns.js';
 import { Tenure, type TenureOrigin, type LeaseTerms } from './holding/tenure.js';
 import { Tenures } from './holding/tenures.js';
 import { Transfers } from './waiting/transfers.js';
+import type { Waiter } from './waiting/waiter.js';
 import type { Busy, WaitRequest } from './waiting/waiting.js';
 import { Watchdog } from './holding/watchdog.js';
 
@@ -43,6 +45,9 @@ export class LockClient {
   /** Undefined if the store cannot pass holds on. */
   readonly transfers: Transfers | undefined;
   readonly callers = new LocalCallers(this);
+  readonly begunWaits = new Underway<Waiter>(now, timerAt, (waiter) => {
+    waiter.limitAlone();
+  });
   readonly returns = new Returns(this);
   readonly releaseRequests = new ReleaseRequests(this);
   readonly capturedCalls = new CapturedCalls();

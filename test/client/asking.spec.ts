@@ -398,3 +398,17 @@ it.each([
     expect(leases.every((lease) => lease.held)).toBe(true);
   }),
 );
+
+it('renews a lease at its own third, although the timer of an earlier one is still armed', () =>
+  inWorld(8, async ({ process, server, at }) => {
+    const { locks } = process({ leaseTime: 12_000 });
+    await (await locks.acquire('first')).release();
+    await at(900);
+    await locks.acquire('second');
+    await at(2_500);
+    const { commands } = server;
+    await at(4_800);
+    expect(server.commands - commands).toBe(0);
+    await at(5_100);
+    expect(server.commands - commands).toBe(1);
+  }));

@@ -1,6 +1,6 @@
 import type { Asker } from '../../api/asker.js';
 import { timeSuspended } from '../../runtime/clock.js';
-import { clearTimer } from '../../runtime/runtime.js';
+import { StandingTimer } from '../../runtime/standing-timer.js';
 import { TransientMap } from '../../store/transient-map.js';
 import { LastEntries } from '../last-entries.js';
 import type { LockClient } from '../lock-client.js';
@@ -24,7 +24,7 @@ const RETRY = 10_000;
  * begins, because it has missed earlier messages. The timer also detects that the machine was suspended.
  */
 export class HoldWatch {
-  private timer: NodeJS.Timeout | undefined;
+  private readonly timer: StandingTimer;
   /** Owners that have lost a hold according to a message, with the service that forced it. */
   private suspects = new Map<string, Asker | undefined>();
   /** Owners without a hold here when the message came: it may have overtaken the reply that grants the hold. */
@@ -39,19 +39,24 @@ export class HoldWatch {
   /** The earliest moment of the next try to subscribe. */
   private retryAt = -Infinity;
 
-  constructor(private readonly client: LockClient) {}
+  constructor(private readonly client: LockClient) {
+    this.timer = new StandingTimer(
+      (moment, callback) => client.setTimer(moment, callback),
+      () => {
+        this.round();
+      },
+    );
+  }
 
   begun(tenure: Tenure): void {
-    if (this.timer === undefined) this.wakeIn(LONG);
     const { owner, grantedAt } = tenure;
+    this.timer.set(grantedAt + LONG, grantedAt);
     const forced = this.unknown.get(owner);
     if (this.unknown.delete(owner) || grantedAt < this.subscribedSince) this.onLost(owner, forced);
   }
 
   ended(): void {
-    if (!this.client.tenures.isEmpty) return;
-    clearTimer(this.timer);
-    this.timer = undefined;
+    if (this.client.tenures.isEmpty) this.timer.rest();
   }
 
   /** Handles a message that an owner has lost its hold. @param forced the service that took the lock */
@@ -97,13 +102,6 @@ export class HoldWatch {
     });
   }
 
-  private wakeIn(time: number): void {
-    this.timer = this.client.setTimer(now() + time, () => {
-      this.timer = undefined;
-      this.round();
-    });
-  }
-
   private round(): void {
     const suspended = timeSuspended();
     if (suspended > this.suspended) {
@@ -125,7 +123,6 @@ export class HoldWatch {
       this.retryAt = time + RETRY;
       void this.client.queueMessages.subscribe();
     }
-    clearTimer(this.timer);
-    this.wakeIn(age < LONG ? LONG - age : LONG);
+    this.timer.set(time + (age < LONG ? LONG - age : LONG), time);
   }
 }

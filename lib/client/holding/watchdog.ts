@@ -1,6 +1,6 @@
 import { isLockUnavailableError, asAnswer, type Found } from '../../api/error-guards.js';
 import { afterPortion, portionsOf } from '../../runtime/portions.js';
-import { clearTimer } from '../../runtime/runtime.js';
+import { StandingTimer } from '../../runtime/standing-timer.js';
 import type { HoldState, RenewRequest } from '../../store/lock-store.js';
 import { TransientMap } from '../../store/transient-map.js';
 import type { LockClient } from '../lock-client.js';
@@ -28,10 +28,20 @@ export class Watchdog {
   private readonly watched = new TransientMap<Tenure, number>();
   /** By node, so that a silent node delays no renewals on other nodes. */
   private readonly lanes = new Map<string, RenewalLane>();
-  private timer: NodeJS.Timeout | undefined;
-  private wakesAt = Infinity;
+  private readonly timer: StandingTimer;
+  /** Of the tenures that have not ended, the first renewal or look is not due before. */
+  private dueAt = Infinity;
 
-  constructor(private readonly client: LockClient) {}
+  constructor(private readonly client: LockClient) {
+    this.timer = new StandingTimer(
+      (moment, callback) => client.setTimer(moment, callback),
+      () => {
+        // The timer may be that of a tenure that has ended.
+        if (this.dueAt > now()) this.wakeAt(this.dueAt);
+        else void this.renewDue();
+      },
+    );
+  }
 
   /**
    * Guards the end of a tenure, and renews it or looks at it until then.
@@ -53,7 +63,7 @@ export class Watchdog {
 
   /** After a suspension of the machine, the timer is late: runs all due renewals now. */
   catchUp(): void {
-    this.sleep();
+    this.timer.clear();
     void this.renewDue();
   }
 
@@ -128,22 +138,19 @@ export class Watchdog {
   }
 
   private wakeAt(moment: number): void {
-    if (moment >= this.wakesAt) return;
-    clearTimer(this.timer);
-    this.wakesAt = moment;
-    this.timer = this.client.setTimer(moment, () => {
-      this.wakesAt = Infinity;
-      void this.renewDue();
-    });
+    if (moment === Infinity) return;
+    this.dueAt = Math.min(this.dueAt, moment);
+    this.timer.set(moment, now());
   }
 
   private sleep(): void {
-    clearTimer(this.timer);
-    this.wakesAt = Infinity;
+    this.dueAt = Infinity;
+    this.timer.rest();
   }
 
   private async renewDue(): Promise<void> {
     const time = now();
+    this.dueAt = Infinity;
     let next = Infinity;
     for (const portion of portionsOf(this.watched)) {
       const due = new Map<string, Tenure[]>();

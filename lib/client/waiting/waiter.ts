@@ -1,15 +1,21 @@
 import { LockAbortedError } from '../../api/errors.js';
+import { timersAreFaked, timersAreLegacy } from '../../runtime/runtime.js';
 import { now } from '../holding/deadline.js';
 import type { LocalQueue } from './local-queue.js';
 import { onAbort } from './on-abort.js';
 import type { Tenure, LeaseTerms } from '../holding/tenure.js';
 import { type Busy, type WaitRequest, WaitTimer } from './waiting.js';
 
+/** ms for which a wait shares a timer with all others that have just begun. Most waits end before that. */
+const SHORT = 50;
+
 /** A waiting caller, from its request to its answer. A class, so that thousands of waiters share one shape. */
 export class Waiter {
   readonly arrivedAt = now();
   private timer: WaitTimer | undefined;
   private settled = false;
+  /** Whether it has left the shared timer. */
+  isOver = true;
   /** Whether the waiter takes the next answer as its last: it does not wait, or its wait time has ended. */
   impatient: boolean;
   private readonly ignoreSignal: (() => void) | undefined;
@@ -49,9 +55,29 @@ export class Waiter {
 
   /** Bounds the wait by the time of the request. Called after the request has been sent, so that the timer does not delay it. */
   limit(): void {
+    const { time } = this;
+    if (this.settled || !(time > 0 && time < Infinity)) return;
+    if (time < 2 * SHORT || timersAreFaked() || timersAreLegacy()) this.limitAlone();
+    else {
+      this.isOver = false;
+      this.queue.client.begunWaits.add(this, this.arrivedAt);
+    }
+  }
+
+  /** Bounds the wait by a timer of its own. */
+  limitAlone(): void {
+    this.expireAt(this.arrivedAt + this.time);
+  }
+
+  /** The moment from which the wait has a timer of its own. */
+  get end(): number {
+    return this.arrivedAt + SHORT;
+  }
+
+  /** Of the request, ms. 0: as long as the store takes. */
+  private get time(): number {
     const { waitTime, answerTime = 0 } = this.request;
-    const time = waitTime > 0 ? waitTime : answerTime;
-    if (time > 0 && time < Infinity) this.expireAt(this.arrivedAt + time);
+    return waitTime > 0 ? waitTime : answerTime;
   }
 
   /** Expires the waiter at the moment, unless it has its answer by then. */
@@ -87,6 +113,7 @@ export class Waiter {
 
   private settle(): void {
     this.settled = true;
+    this.queue.client.begunWaits.over(this);
     this.timer?.clear();
     this.ignoreSignal?.();
     this.nested?.over();

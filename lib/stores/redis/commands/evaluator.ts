@@ -15,8 +15,8 @@ import {
 } from '../connection/redis-errors.js';
 import { isReply } from '../connection/reply-texts.js';
 import * as scripts from './script.js';
-import { Underway } from './underway.js';
-import { monotonicTime } from '../../../runtime/runtime.js';
+import { Underway } from '../../../runtime/underway.js';
+import { monotonicTime, setTimer } from '../../../runtime/runtime.js';
 
 /** The connections over which the commands go. */
 type Way = Pick<
@@ -66,7 +66,7 @@ export class Evaluator {
   private knowsLane = false;
   /** The user may not send whole scripts, and the server does not know lane.lua. */
   private lacksLane = false;
-  private readonly underway = new Underway<Command>((late) => {
+  private readonly underway = new Underway<Command>(monotonicTime, timerAt, (late) => {
     this.session.answered();
     this.failed(late, new CommandTimeout(late.time));
   });
@@ -270,6 +270,8 @@ export class Evaluator {
     return reply;
   };
 }
+
+const timerAt = (moment: number, callback: () => void) => setTimer(callback, moment - monotonicTime());
 
 const takenBack = () => new TakenBack();
 
