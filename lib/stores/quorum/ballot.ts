@@ -106,15 +106,8 @@ export function valuesOf<A>(answers: Answers<A>): A[] {
   return values;
 }
 
-export const valueAt = <A>(answers: Answers<A>, index: number): A | undefined =>
-  valuesOf([answers[index]])[0];
-
-export function tally<A>(answers: Answers<A>, passes: (value: A) => boolean): number {
-  let count = 0;
-  for (const answer of answers)
-    if (answer !== undefined && 'value' in answer && passes(answer.value)) count++;
-  return count;
-}
+export const tally = <A>(answers: Answers<A>, passes: (value: A) => boolean): number =>
+  valuesOf(answers).filter(passes).length;
 
 export const isMajority = (answers: Answers<unknown>): boolean =>
   valuesOf(answers).length >= quorumOf(answers.length);

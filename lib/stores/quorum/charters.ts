@@ -40,8 +40,7 @@ export class Charters {
   private pause = SHORTEST_PAUSE;
 
   constructor(private readonly quorum: Quorum) {
-    const nodes = quorum.members.map(({ node }) => node);
-    this.names = nodes.sort().join(' ');
+    this.names = [...quorum.members.map(({ node }) => node)].sort().join(' ');
   }
 
   /** ms; the longest hold that all members have acknowledged, which no hold may exceed. 0 if unknown. */

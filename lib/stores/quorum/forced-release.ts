@@ -1,6 +1,6 @@
 import type { Asker } from '../../api/asker.js';
 import type { StoredLock } from '../../store/lock-store.js';
-import { type Answer, tally, valueAt } from './ballot.js';
+import { type Answer, tally, valuesOf } from './ballot.js';
 import { marginOf } from './majority-acquisition.js';
 import { greatestToken, majorityState } from './majority-state.js';
 import type { MemberStore } from './member.js';
@@ -46,7 +46,7 @@ export async function forceRelease(quorum: Quorum, name: string, asker: Asker | 
   // By the time that a silent member runs again, another owner may hold the lock. So only the owner's hold is released there.
   answers.forEach((answer, index) => {
     if (answer !== undefined && 'value' in answer) return;
-    const state = valueAt(states, index);
+    const [state] = valuesOf([states[index]]);
     const [holder] = (state === undefined ? known : state)?.holders ?? [];
     if (!isLease(holder)) return;
     const lasts = Math.max(holder.remainingTime, quorum.leaseTime);

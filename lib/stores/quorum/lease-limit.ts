@@ -1,7 +1,7 @@
 import { LockUnavailableError } from '../../api/errors.js';
 import { monotonicTime } from '../../runtime/runtime.js';
 import type { LeaseLimit } from '../../store/lock-store.js';
-import { gather, valueAt } from './ballot.js';
+import { gather, valuesOf } from './ballot.js';
 import type { Quorum } from './quorum.js';
 
 /** ms of rest after a failed raise. */
@@ -61,7 +61,7 @@ export class QuorumLeaseLimit implements LeaseLimit {
         () => 'open',
       );
       this.missing = members.flatMap(({ node, generation }, index) => {
-        const { id, longest = 0 } = valueAt(answers, index)?.charter ?? {};
+        const { id, longest = 0 } = valuesOf([answers[index]])[0]?.charter ?? {};
         const isAcknowledged = id === numbers.id && longest >= leaseTime;
         return isAcknowledged && generation === generations[index] ? [] : [node];
       });

@@ -5,7 +5,7 @@ import type {
   AcquireReply,
   AcquireRequest,
 } from '../../store/lock-store.js';
-import { type Answers, Ballot, tally, valueAt, valuesOf, type Verdict } from './ballot.js';
+import { type Answers, Ballot, tally, valuesOf, type Verdict } from './ballot.js';
 import { Hold } from './holds.js';
 import { noMajority } from './outcomes.js';
 import type { Quorum } from './quorum.js';
@@ -19,8 +19,8 @@ type Request = AcquireRequest & AcquireAllRequest;
 
 /** Longest time, ms, until the next request if no majority knows a holder of the lock. */
 const SPLIT_POLL = 500;
-/** The same if one member has refused it for all members. Others may have released the lock already, and woken the caller. */
-const FIRST_POLL = 50;
+/** The same if a rival was first at one member. It may have released the lock already, and woken the caller. */
+const RIVAL_POLL = 50;
 
 /** One attempt of one owner: a majority grants it, or all members get a release. */
 export class MajorityAcquisition {
@@ -42,18 +42,18 @@ export class MajorityAcquisition {
   /** @throws LockUnavailableError or LockKindMismatchError if there are too few answers */
   async run(): Promise<AcquireAllReply> {
     const { ballot, request, quorum } = this;
-    const first = quorum.firstAsked(request.names);
-    if (first !== undefined) {
-      // All processes ask the same member first, so the one that gets its grant mostly has no rival at the others.
-      void this.vote(first, request);
+    const asked = new Set<number>();
+    for (const index of quorum.isSplit(request.names) ? quorum.present : []) {
+      asked.add(index);
+      void this.vote(index, request);
       await ballot.until(() => 'enough');
-      const [refusal] = this.refusals;
-      if (refusal !== undefined) {
-        this.takeBack();
-        return { ...refusal, retryAfter: Math.min(refusal.retryAfter, FIRST_POLL), undecided: true };
-      }
+      const [vote] = valuesOf([ballot.answers[index]]);
+      if (vote === undefined || !isRefusal(vote)) break;
+      if (!quorum.isRival(vote.name, vote.holder)) continue;
+      this.takeBack();
+      return { ...vote, retryAfter: Math.min(vote.retryAfter, RIVAL_POLL), undecided: true };
     }
-    for (const index of quorum.members.keys()) if (index !== first) void this.vote(index, request);
+    for (const index of quorum.members.keys()) if (!asked.has(index)) void this.vote(index, request);
     await ballot.until(this.verdict);
     let fencingTokens: Grant | undefined;
     for (;;) {
@@ -129,7 +129,7 @@ export class MajorityAcquisition {
     const margin = marginOf(Math.min(request.leaseTime, quorum.leaseTime));
     const least = tokens.map((token) => (token > time + margin ? token : token - margin));
     return [...quorum.members.keys()].filter((index) => {
-      const vote = valueAt(ballot.answers, index);
+      const [vote] = valuesOf([ballot.answers[index]]);
       return vote !== undefined && isGrant(vote) && vote.some((token, n) => token < (least[n] ?? 0));
     });
   }

@@ -9,7 +9,7 @@ import { QuorumLeaseLimit } from './lease-limit.js';
 import { type Member, quorumOf } from './member.js';
 import { causeOf } from './outcomes.js';
 
-/** ms after a split vote during which one member is asked before the others. */
+/** ms after a split vote during which the members are asked one by one. */
 const SPLIT_MEMORY = 500;
 const MOST_SPLIT = 1_000;
 
@@ -22,7 +22,10 @@ export class Quorum {
   readonly releasers: readonly Releaser[];
   /** The members whose last answer was late: the server may be frozen, or the network may drop packets. */
   readonly silent = new Set<number>();
-  private readonly splitUntil = new Map<string, number>();
+  private readonly splits = new Map<
+    string,
+    { readonly until: number; readonly refusedBy?: string | undefined }
+  >();
 
   /** @param leaseTime of the module, ms */
   constructor(
@@ -68,14 +71,20 @@ export class Quorum {
 
   /** Notes that several processes asked at the same time, each got some members, and none a majority. */
   wasSplit(names: readonly string[]): void {
-    if (this.splitUntil.size > MOST_SPLIT) this.splitUntil.clear();
-    for (const name of names) this.splitUntil.set(name, monotonicTime() + SPLIT_MEMORY);
+    const until = monotonicTime() + SPLIT_MEMORY;
+    if (this.splits.size > MOST_SPLIT) this.splits.clear();
+    for (const name of names) this.splits.set(name, { ...this.splits.get(name), until });
   }
 
-  /** After a split vote, the member that all processes ask first: only the process that gets its grant asks the others. */
-  firstAsked(names: readonly string[]): number | undefined {
-    const isSplit = (name: string) => (this.splitUntil.get(name) ?? 0) > monotonicTime();
-    const isOne = this.splitUntil.size > 0 && this.hasMajority && names.some(isSplit);
-    return isOne ? this.present[0] : undefined;
+  /** After a split vote, the members are asked one by one until the first grant: a process that gets it has mostly no rival. */
+  isSplit(names: readonly string[]): boolean {
+    return names.some((name) => (this.splits.get(name)?.until ?? 0) > monotonicTime()) && this.hasMajority;
+  }
+
+  /** Whether an owner in the way may ask the other members just now. One that is named again has them, or was left behind. */
+  isRival(name: string, owner: string | undefined): boolean {
+    const isNew = this.splits.get(name)?.refusedBy !== owner;
+    if (isNew) this.splits.set(name, { until: 0, ...this.splits.get(name), refusedBy: owner });
+    return isNew;
   }
 }
