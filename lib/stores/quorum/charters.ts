@@ -81,11 +81,6 @@ export class Charters {
     return sharedBy(this.quorum.needed, ages);
   }
 
-  /** The reason why a member never votes: its user has no right to the charter. */
-  withheldBy(index: number): LockUnavailableError | undefined {
-    return this.current(index)?.withheld;
-  }
-
   /** Reads the reports of all members, and helps members without a vote to get one. By default, pauses after a survey. */
   async survey(pauses = true): Promise<void> {
     const reached = this.quorum.members.map(({ isDown, generation }) => !isDown && generation).join();
@@ -106,7 +101,7 @@ export class Charters {
     this.numbers = numbersOf(this.numbers === undefined ? numbers : [this.numbers, ...numbers]);
   }
 
-  private current(index: number): Standing | undefined {
+  current(index: number): Standing | undefined {
     const standing = this.standings[index];
     return standing?.generation === this.quorum.members[index]?.generation ? standing : undefined;
   }

@@ -84,7 +84,7 @@ export class MajorityAcquisition {
     if (member === undefined || hold.released.size > 0) return;
     ballot.ask(index);
     // If a majority is present, a wait for another connection would only delay the answer.
-    if (member.isDown && this.quorum.hasMajority) {
+    if (member.isDown && this.quorum.present.length >= this.quorum.needed) {
       ballot.settle(index, { error: member.outage(request.names.join(',')) });
       return;
     }
@@ -97,7 +97,7 @@ export class MajorityAcquisition {
       hold.answered(index, reply.granted);
       // Read after the answer, because the request may have had to wait for a connection. A vote and its charter are of one.
       const isVote = isAllowed && (charters.votes(index) || (await charters.mayVote(index)));
-      const error = charters.withheldBy(index);
+      const error = charters.current(index)?.withheld;
       if (!reply.granted || (isVote && member.generation === generation))
         ballot.settle(index, { value: voteOf(reply, request.name) });
       else ballot.settle(index, error === undefined ? { value: 'quarantined' } : { error });

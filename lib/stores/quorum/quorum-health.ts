@@ -10,7 +10,7 @@ const RESTARTED =
 /** @returns `down` if too few members can vote to grant a lock */
 export function quorumHealth(reports: readonly StoreHealth[], { charters, needed }: Quorum): StoreHealth {
   const { conflict, numbers } = charters;
-  const withheld = (index: number) => charters.withheldBy(index)?.cause as Error | undefined;
+  const withheld = (index: number) => charters.current(index)?.withheld?.cause as Error | undefined;
   const nodes = reports.flatMap((report, index) =>
     report.nodes.map((node) => {
       const quarantine = charters.quarantineOf(index);

@@ -47,10 +47,6 @@ export class Quorum {
     return [...this.members.keys()].filter((index) => !this.isAbsent(index));
   }
 
-  get hasMajority(): boolean {
-    return this.present.length >= this.needed;
-  }
-
   note(index: number, answer: Answer<unknown>): void {
     const cause = 'value' in answer ? 'ReplyError' : causeOf(answer.error);
     if (cause === 'ReplyError') this.silent.delete(index);
@@ -78,7 +74,8 @@ export class Quorum {
 
   /** After a split vote, the members are asked one by one until the first grant: a process that gets it has mostly no rival. */
   isSplit(names: readonly string[]): boolean {
-    return names.some((name) => (this.splits.get(name)?.until ?? 0) > monotonicTime()) && this.hasMajority;
+    const isSplit = names.some((name) => (this.splits.get(name)?.until ?? 0) > monotonicTime());
+    return isSplit && this.present.length >= this.needed;
   }
 
   /** Whether an owner in the way may ask the other members just now. One that is named again has them, or was left behind. */

@@ -10,6 +10,8 @@ const REST = 250;
 export class WakeUp {
   /** The members that have sent a message of the same release. */
   private readonly told = new Set<number>();
+  /** Whether these have woken the client. A majority may become one only later, when this process learns of a vote. */
+  private isWoken = false;
   private timer: NodeJS.Timeout | undefined;
   /** The earliest moment of the next wake-up by a minority. */
   private restsUntil = 0;
@@ -20,19 +22,19 @@ export class WakeUp {
   ) {}
 
   tell(member: number): void {
-    const before = this.isMajority;
     // A second message of one node belongs to the next release. Of a minority it is no news.
-    if (this.told.has(member) && before) this.told.clear();
+    if (this.told.has(member) && this.isWoken) this.forget();
     this.told.add(member);
-    const isWoken = this.isMajority && !before;
-    if (isWoken) {
+    const wakes = !this.isWoken && this.isMajority;
+    if (wakes) {
+      this.isWoken = true;
       clearTimer(this.timer);
       this.timer = undefined;
       // The first messages of the next release may be counted with these, so its last ones must not wait.
       this.restsUntil = 0;
     }
     this.timer ??= setTimer(this.settle, APART + random() * APART);
-    if (isWoken) this.onWake();
+    if (wakes) this.onWake();
   }
 
   private get isMajority(): boolean {
@@ -42,16 +44,18 @@ export class WakeUp {
 
   private readonly settle = (): void => {
     this.timer = undefined;
-    const rest = this.isMajority ? 0 : this.restsUntil - monotonicTime();
+    const rest = this.restsUntil - monotonicTime();
     // Until the rest ends, later messages may complete a majority with the earlier ones.
-    if (rest > 0) {
-      this.timer = setTimer(this.settle, rest);
-      return;
+    if (rest > 0 && !this.isMajority) return void (this.timer = setTimer(this.settle, rest));
+    if (!this.isWoken) {
+      this.restsUntil = monotonicTime() + REST * (0.5 + random());
+      this.onWake();
     }
-    const isMinority = !this.isMajority;
-    this.told.clear();
-    if (!isMinority) return;
-    this.restsUntil = monotonicTime() + REST * (0.5 + random());
-    this.onWake();
+    this.forget();
   };
+
+  private forget(): void {
+    this.told.clear();
+    this.isWoken = false;
+  }
 }

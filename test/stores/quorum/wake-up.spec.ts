@@ -74,6 +74,17 @@ describe('WakeUp', () => {
     expect(woken).toBe(already + 1);
   });
 
+  it('wakes for a majority that has become one when this process learned of the votes', () => {
+    voting = new Set([3, 4]);
+    hear(0);
+    jest.advanceTimersByTime(SETTLED);
+    const already = woken;
+    hear(0, 1, 2, 3, 4);
+    voting = new Set([0, 1, 2, 3, 4]);
+    jest.advanceTimersByTime(2_000);
+    expect(woken).toBe(already + 1);
+  });
+
   it('takes the messages of nodes that are far apart for a majority, however long it would rest for fewer', () => {
     hearEach(SETTLED, 100, 3);
     // It has just woken, and the rest that begins is the longest.
