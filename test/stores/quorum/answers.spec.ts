@@ -86,7 +86,7 @@ describe('The health of a quorum', () => {
   });
   const healthOf = (reports: readonly StoreHealth[], quarantines: readonly (number | undefined)[]) =>
     quorumHealth(reports, {
-      charters: { quarantineOf: (index: number) => quarantines[index], withheldBy: () => undefined },
+      charters: { quarantineOf: (index: number) => quarantines[index], current: () => undefined },
       needed: 2,
     } as unknown as Quorum);
 
