@@ -287,3 +287,28 @@ describe('A password in the URL', () => {
     }
   });
 });
+
+it('tells once that the connection for messages alone stays away, and that it is back', async () => {
+  const server = await environment.server();
+  const redis = server.client();
+  const locks = service(server.url);
+  const told: LockEvent[] = [];
+  locks.events$.subscribe((event) => {
+    if (event.type === 'disconnected' || event.type === 'reconnected') told.push(event);
+  });
+  const lease = await locks.acquire('long');
+  const connections = async (...kind: string[]) =>
+    String(await redis.call('CLIENT', 'LIST', ...kind))
+      .trim()
+      .split('\n').length;
+  await until(async () => String(await redis.call('CLIENT', 'LIST', 'TYPE', 'pubsub')).includes('name='));
+  await redis.config('SET', 'maxclients', (await connections()) - 1);
+  await redis.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+  const node = expect.stringMatching(/^the messages of /) as unknown;
+  await until(() => told.length > 0);
+  expect(told).toMatchObject([{ type: 'disconnected', node }]);
+  await redis.config('SET', 'maxclients', 100);
+  await until(() => told.length > 1);
+  expect(told).toMatchObject([{ type: 'disconnected' }, { type: 'reconnected', node }]);
+  await lease.release();
+});
