@@ -116,7 +116,8 @@ Looks at each Redis server as the locks see it: whether all kinds can be taken,
 versions, latency, clocks, eviction, persistence, replicas, and the rights that
 the user lacks, for which use. Then at the deadlocks of the fleet, which takes
 three seconds if callers wait. Each finding comes with its cure. It leaves no
-key. Rights that are missing leave lines in ACL LOG.
+key, but founds the quorum on nodes without a charter, as any service does.
+Rights that are missing leave lines in ACL LOG.
 
   --json                { status, versions, nodes, findings }
   --timeout <time>      how long all of it may take (30s)
