@@ -7,13 +7,15 @@ interface Timed {
   isOver: boolean;
 }
 
-/** So many entries that are over may stay in the list. */
+/** So many entries that are over may stay in the list while others are not. */
 const FEW = 32;
+/** The first entry of each list, because an empty array gets new room with its next entry. */
+const OVER: Timed = { end: Infinity, isOver: true };
 
 /** Commands without an answer, or waits that have just begun. One timer serves all. */
 export class Underway<T extends Timed> {
   /** In the order in which they began, with some that are over. */
-  private begun: T[] = [];
+  private begun: (T | typeof OVER)[] = [OVER];
   private count = 0;
   private readonly timer: StandingTimer;
 
@@ -50,15 +52,19 @@ export class Underway<T extends Timed> {
     if (one.isOver) return false;
     one.isOver = true;
     this.count--;
-    if (this.count === 0) this.timer.rest();
-    if (this.begun.length > 2 * this.count + FEW) this.begun = this.begun.filter(({ isOver }) => !isOver);
+    if (this.count === 0) {
+      this.begun.length = 1;
+      this.timer.rest();
+    } else if (this.begun.length > 2 * this.count + FEW) {
+      this.begun = this.begun.filter((each) => !each.isOver || each === OVER);
+    }
     return true;
   }
 
   private look(due: number): void {
     const present = this.clock();
     const late = this.begun.filter(({ isOver, end }) => !isOver && end <= Math.max(present, due));
-    for (const one of late) if (this.over(one)) this.onLate(one);
+    for (const one of late as T[]) if (this.over(one)) this.onLate(one);
     let next = Infinity;
     for (const { isOver, end } of this.begun) if (!isOver) next = Math.min(next, end);
     if (next < Infinity) this.timer.set(next, present);
