@@ -61,6 +61,21 @@ describe('An idle connection that was dropped without a word (pitfall 86)', () =
     },
   );
 
+  it('is none again and again on a network that has become slow', async () => {
+    const proxy = await stage.proxy();
+    const locks = stage.service({ connection: proxy.url });
+    const told: string[] = [];
+    locks.events$.subscribe(({ type }) => told.push(type));
+    const use = async () => (await locks.acquire('order:7')).release();
+    await use();
+    proxy.replyDelay(1_200);
+    for (let n = 0; n < 2; n++) {
+      await sleep(500);
+      await use();
+    }
+    expect(told.filter((type) => type === 'disconnected')).toHaveLength(1);
+  });
+
   it('is none if this process was busy for longer than a connection may be silent, and the answer has arrived', async () => {
     const locks = stage.service({ leaseTime: 3_000 });
     const told: string[] = [];

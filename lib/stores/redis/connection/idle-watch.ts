@@ -43,8 +43,9 @@ export class IdleWatch {
   private underway = 0;
   /** Other commands. */
   private unanswered = 0;
-  /** When a command left that had no other one before it. */
-  private sentAt: number | undefined;
+  /** When a command left that had no other one before it, and what had been read by then. */
+  private first:
+    { readonly sentAt: number; readonly stream: Redis['stream']; readonly read: number } | undefined;
   private timer: NodeJS.Timeout | undefined;
   private bytesRead = 0;
 
@@ -70,9 +71,9 @@ export class IdleWatch {
     this.askedAt = monotonicTime();
     const isOnly = this.unanswered++ === 0;
     if (this.underway > 0 || this.askedAt - before < IDLE) return;
-    if (isOnly) this.sentAt = this.askedAt;
     const { stream } = this.client;
     const { bytesRead } = stream;
+    if (isOnly) this.first = { sentAt: this.askedAt, stream, read: bytesRead };
     // The stream of another Connector may not count.
     if (!(bytesRead > 0)) return;
     // The watch over an earlier command goes on if that has no answer either.
@@ -106,8 +107,13 @@ export class IdleWatch {
   /** A command has its answer, or is given up. */
   answered(): void {
     this.unanswered--;
-    if (this.sentAt !== undefined) this.roundTrip.took(monotonicTime() - this.sentAt);
-    this.sentAt = undefined;
+    if (this.first === undefined) return;
+    const { sentAt, stream, read } = this.first;
+    const time = monotonicTime() - sentAt;
+    // What this process answers itself, or a connection that is cut, tells nothing of the time on the network.
+    const tells = stream.bytesRead !== read || time >= SIGN_OF_LIFE;
+    if (tells) this.roundTrip.took(time);
+    if (tells || this.unanswered === 0) this.first = undefined;
   }
 
   /** For a command whose answer the server may hold back. Another command comes before it, and is watched. */
