@@ -18,7 +18,11 @@ export class LastEntries<K, V> {
 
   set(key: K, value: V): void {
     this.present.set(key, value);
-    if (this.present.size < this.least) return;
+    if (this.present.size >= this.least) this.turn();
+  }
+
+  /** Begins the next table, for a caller that counts in another way. */
+  turn(): void {
     this.former = this.present;
     this.present = new Map();
   }

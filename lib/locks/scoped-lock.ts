@@ -212,11 +212,11 @@ export abstract class ScopedLock implements Lock {
     const into = scope ?? owningScope();
     const caller = { inside, into, byHand: scope === undefined, site };
     const usual = method === 'tryAcquire' ? 0 : client.options.waitTime;
-    if (options === undefined) return callOf(client, { ...caller, waitTime: usual });
+    if (options === undefined) return callOf(client, usual, caller);
     assertKnownOptions(options, ACQUIRE_OPTIONS, method);
     assertOwnOptions(options, ACQUIRE_OPTIONS);
-    const { waitTime = usual, ...given } = resolveAcquireOptions(options, client.options);
-    return callOf(client, { ...given, ...caller, waitTime: Math.min(waitTime, client.options.maxWaitTime) });
+    const given = resolveAcquireOptions(options, client.options);
+    return callOf(client, Math.min(given.waitTime ?? usual, client.options.maxWaitTime), caller, given);
   }
 }
 

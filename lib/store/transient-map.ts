@@ -35,7 +35,7 @@ export class TransientMap<K, V> {
     if (!this.map.delete(key)) return false;
     this.removed++;
     if (this.removed + 1 >= LEAST_ROOM + this.map.size) {
-      this.map = new Map(this.map);
+      this.map = this.map.size === 0 ? new Map<K, V>() : new Map(this.map);
       this.removed = 0;
     }
     return true;

@@ -8,7 +8,7 @@ const MOST = 64;
  * Time, ms, after which one more stack may be captured. A stack costs some microseconds, so a busy loop pays less than
  * 0.1 %.
  */
-const PAUSE = 10;
+const PAUSE = 100;
 
 /**
  * Stacks of calls that a report may have to name later. In a busy process, only some calls are captured. After a report

@@ -10,7 +10,7 @@ import type { LocalQueue } from './local-queue.js';
 
 /** Age, ms, at which an acquisition is worth a label in the store, which other processes may ask for. Most are shorter. */
 const LONG = 1_000;
-/** Owners, at least, that a store which has lost its last writes may have in its queue, or as holders. */
+/** Releases, at least, of owners that a store which has lost its last writes may have in its queue, or as holders. */
 const TOMBSTONES = 5_000;
 
 interface Tombstone {
@@ -18,7 +18,9 @@ interface Tombstone {
   /** When the release was sent the first time. */
   readonly at: number;
   /** The store has named the owner as a holder after that. */
-  wasHeld?: true;
+  wasHeld: boolean;
+  /** Of the same owner, for another name: locks that one command has taken have one owner. */
+  readonly before: Tombstone | undefined;
 }
 
 /**
@@ -31,11 +33,13 @@ export class Acquisitions {
    */
   private readonly queues = new TransientMap<string, LocalQueue>();
   /**
-   * By owner and name, the release of each owner that has left its entry in a store queue, or has released its hold.
+   * By owner, the releases of each owner that has left its entry in a store queue, or has released its hold.
    * After a failover, the new primary may not know that: the owner is the holder again until the end of its lease, or gets
    * the lock, which would keep living waiters out for the length of a claim.
    */
-  private readonly tombstones = new LastEntries<string, Tombstone>(TOMBSTONES);
+  private readonly tombstones = new LastEntries<string, Tombstone>(Infinity);
+  /** Releases until the next table, because one owner may have any number of them. */
+  private untilTurn = TOMBSTONES;
 
   /** One timer for all acquisitions, made for the first one that waits: most are granted at once. */
   private timer: NodeJS.Timeout | undefined;
@@ -74,8 +78,8 @@ export class Acquisitions {
       return;
     }
     // A message of the grant came after the owner had left. An owner with an entry in a queue has one name.
-    for (const { release } of this.tombstones.values())
-      if (release.owner === owner) this.releaseAgain(release.name, owner, Infinity);
+    const left = this.tombstones.get(owner);
+    if (left !== undefined) this.releaseAgain(left.release.name, owner, Infinity);
   }
 
   /**
@@ -83,7 +87,7 @@ export class Acquisitions {
    * moment.
    */
   releaseAgain(name: string, holder: string, askedAt: number): void {
-    const left = this.tombstones.get(keyOf(holder, name));
+    const left = this.tombstoneOf(name, holder);
     if (left === undefined || askedAt <= left.at) return;
     if (askedAt < Infinity) left.wasHeld = true;
     const { leaseTime = 0, keepFor = 0 } = left.release;
@@ -98,7 +102,7 @@ export class Acquisitions {
    * of a cluster is being moved, and the other one finds no hold.
    */
   wasHeld(name: string, owner: string): boolean {
-    return this.tombstones.get(keyOf(owner, name))?.wasHeld === true;
+    return this.tombstoneOf(name, owner)?.wasHeld === true;
   }
 
   private readonly lookAtAge = (): void => {
@@ -111,9 +115,16 @@ export class Acquisitions {
   };
 
   departed(release: ReleaseRequest): void {
-    this.tombstones.set(keyOf(release.owner, release.name), { release, at: now() });
+    const { owner } = release;
+    this.tombstones.set(owner, { release, at: now(), wasHeld: false, before: this.tombstones.get(owner) });
+    if (--this.untilTurn > 0) return;
+    this.untilTurn = TOMBSTONES;
+    this.tombstones.turn();
+  }
+
+  private tombstoneOf(name: string, owner: string): Tombstone | undefined {
+    let left = this.tombstones.get(owner);
+    while (left !== undefined && left.release.name !== name) left = left.before;
+    return left;
   }
 }
-
-/** Locks that one command has taken have one owner. */
-const keyOf = (owner: string, name: string): string => `${owner} ${name}`;

@@ -99,10 +99,9 @@ export class ElectionRun {
       for (let failures = 0; !signal.aborted; failures++) {
         try {
           const scope = Scope.ofCallback(undefined);
-          const call = callOf(client, {
-            ...{ leaseTime, renew: true, signal, label: GROUP, into: scope },
-            ...{ waitTime: Infinity, maxWaiting: Infinity, failFast: false },
-          });
+          const caller = { inside: undefined, into: scope, site: undefined, byHand: false };
+          const given = { leaseTime, renew: true, signal, label: GROUP };
+          const call = callOf(client, Infinity, caller, { ...given, maxWaiting: Infinity, failFast: false });
           const tenure = await client.acquire(name, call);
           // The store has lost the grant before the term began.
           if ('busy' in tenure || !tenure.held) continue;

@@ -16,7 +16,7 @@ export async function resume(client: LockClient, text: unknown): Promise<Lease> 
   const lock = lockOfKind(client, name, ticket.kind, ticket.permits);
   const inside = currentScope();
   const site = client.capturedCalls.take(label, resume, 4);
-  const call = callOf(client, { waitTime: 0, label, inside, into: owningScope(), site });
+  const call = callOf(client, 0, { inside, into: owningScope(), site, byHand: false }, { label });
   // Only an answer of the store shows how much of this time is left.
   const keepFor = Math.max(0, keepUntil - ticket.date);
   const request = { name, owner, leaseTime, leastToken: token + 1, inside, keepFor };

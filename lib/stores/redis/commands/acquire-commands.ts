@@ -93,17 +93,11 @@ export class AcquireCommands {
       stands,
       entry?.arrival ?? 0,
       ownWriteHold ?? '',
+      FENCE_TTL,
+      this.calls.clusterArgument,
     ];
     const answer = await this.guarded(owner, [name], async (acquisition) =>
-      queueReply(
-        await this.connection.run(
-          scripts.queueAcquire,
-          keys.queued,
-          [...args, FENCE_TTL, this.calls.clusterArgument],
-          acquisition,
-          receipt,
-        ),
-      ),
+      queueReply(await this.connection.run(scripts.queueAcquire, keys.queued, args, acquisition, receipt)),
     );
     if ('kind' in answer) throw kindMismatch(name, { kind, capacity }, answer);
     this.calls.clocks.of(answer.node).learn(answer.date, sentAt, now());

@@ -184,11 +184,13 @@ export function queueReply(reply: unknown): QueueAnswer | OtherKind {
   const code = integer(outcome, reply, -1, 1);
   if (length !== [3, 6, 4][code + 1]) throw new UnexpectedReply(reply);
   if (code < 0) return { kind: text(second, reply), capacity: capacityOf(third, reply) };
-  const told = { date: integer(second, reply, 1), node: text(third, reply) };
-  if (code === 1) return { ...told, reply: { granted: true, fencingToken: integer(fourth, reply, 1) } };
+  const date = integer(second, reply, 1);
+  const node = text(third, reply);
+  if (code === 1) return { date, node, reply: { granted: true, fencingToken: integer(fourth, reply, 1) } };
   const arrival = integer(fifth, reply, 0);
   return {
-    ...told,
+    date,
+    node,
     reply: {
       granted: false,
       retryAfter: time(fourth, reply, 0),
