@@ -73,6 +73,8 @@ export class LockClient {
     const caller = inside?.ofCaller;
     return caller?.isOfCallback() !== true || !caller.isUnderLock();
   };
+  /** The clients whose stores close when no callback needs a lock of any of them, with this one. */
+  closesWith: readonly LockClient[] = [this];
   /** Called when a lease has ended, while the client closes. */
   onLeft: (() => void) | undefined;
 

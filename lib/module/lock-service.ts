@@ -276,7 +276,8 @@ export class LockService implements BeforeApplicationShutdown, OnApplicationShut
    * ones. A lock whose callback runs (`using`, a decorator, `once`, the term of an election), or that was acquired by hand in
    * one, is not released under the work: unless its lease is fixed, it is renewed until the callback ends, for `leaseTime` of the module (of the lock, if that is longer) at most,
    * and is then left to its own end in the store. Other leases are released at once. Resolves when the last lock is back and the connections that
-   * this service opened are closed; in such a callback, and under a lock of this service, at once. May be called again.
+   * this service opened are closed; in such a callback, and under a lock of this service, at once (of any service of an
+   * application, once that closes them together). May be called again.
    */
   async close(): Promise<void> {
     this.state.draining = false;

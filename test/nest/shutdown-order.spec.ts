@@ -341,6 +341,25 @@ it('a lock whose callback closes the application is kept, and the application do
   expect(await store.inspect('restart')).toBeNull();
 });
 
+it('close() in a callback does not wait for it under a lock of another service that closes with the application, too', async () => {
+  const app = await Test.createTestingModule({ imports: locks() }).compile();
+  await app.init();
+  const begun = deferred();
+  const closing = deferred();
+  const job = app.get(LockService).using('job', async (lease) => {
+    begun.resolve();
+    await closing.promise;
+    await app.get<LockService>(getLockServiceToken('audit')).close();
+    return lease.held;
+  });
+  await begun.promise;
+  await app.close();
+  closing.resolve();
+  expect(await job).toBe(true);
+  await app.get(LockService).close();
+  expect(await store.inspect('job')).toBeNull();
+});
+
 it('a term keeps its lock until its work ends, which a later hook does', async () => {
   const begun = deferred();
   @Injectable()

@@ -49,6 +49,7 @@ export function closeTogether(clients: readonly LockClient[], setTimer: typeof t
     return isUsed && now() < until;
   };
   let look = (): void => undefined;
+  for (const client of clients) client.closesWith = clients;
   for (const client of clients)
     stop(client, () => {
       look();
@@ -105,11 +106,14 @@ function stop(client: LockClient, onLeft: () => void): void {
 /** Whether a callback runs under a lock, or is about to. */
 const isInUse = ({ user }: Tenure): boolean => user === undefined || user.isInUse();
 
-/** Whether the end of the client waits for the code of this scope, which must not wait for that end. */
-export const waitsFor = ({ id, tenures }: LockClient, scope: Scope | undefined): boolean =>
+/** Whether the end of a client, and of those that close with it, waits for the code of this scope, which must not wait for that end. */
+export const waitsFor = ({ closesWith }: LockClient, scope: Scope | undefined): boolean =>
   scope !== undefined &&
-  (scope.near().some(({ clientId }) => clientId === id) ||
-    tenures.all.some(({ user }) => user?.isInUse(scope)));
+  closesWith.some(
+    ({ id, tenures }) =>
+      scope.near().some(({ clientId }) => clientId === id) ||
+      tenures.all.some(({ user }) => user?.isInUse(scope)),
+  );
 
 /** Releases a lock under which no callback runs, and reports the loss to its holder. */
 function release({ returns, events }: LockClient, tenure: Tenure): Promise<unknown> {
