@@ -2,7 +2,7 @@ import { clearTimer } from '../runtime/runtime.js';
 import type { LockStore } from '../store/lock-store.js';
 import type { HealthDepth, StoreHealth, StoreWarning } from '../store/store-health.js';
 import { idleTimerAt, now } from './holding/deadline.js';
-import { asError } from './waiting/waiting.js';
+import { asError, promiseOf } from '../runtime/thrown.js';
 
 /** ms. Longer than a store needs to give up on its nodes by itself. */
 const ANSWER_TIME = 5_000;
@@ -57,9 +57,7 @@ export class Preflight {
         clearTimer(timer);
         resolve(health);
       };
-      // Inside a promise, because a store of the application may throw instead of rejecting.
-      Promise.resolve()
-        .then(() => this.store.health(depth))
+      promiseOf(() => this.store.health(depth))
         .then((health: unknown) => {
           answered(isHealth(health) ? health : down('its answer is no health: it lacks nodes or warnings'));
         })

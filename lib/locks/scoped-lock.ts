@@ -13,6 +13,7 @@ import type { Busy } from '../client/waiting/waiting.js';
 import { LockConfigError } from '../api/errors.js';
 import type { AcquireOptions, ReasonOptions, UsingOptions } from '../api/options.js';
 import { random, sleep } from '../runtime/runtime.js';
+import { asError } from '../runtime/thrown.js';
 import { type AcquireCall, callOf } from './call.js';
 import type { Lease, Lock } from '../api/lock.js';
 import { watchLongWait } from './long-wait.js';
@@ -65,8 +66,7 @@ export abstract class ScopedLock implements Lock {
     try {
       return this.acquireOrThrow(this.callOf(options, 'acquire'));
     } catch (error) {
-      const reason = error instanceof Error ? error : new Error(String(error));
-      return Promise.reject(reason);
+      return Promise.reject(asError(error));
     }
   }
 

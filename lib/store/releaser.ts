@@ -4,6 +4,7 @@ import { type LockError } from '../api/errors.js';
 import { isLockKindMismatchError, isLockUnavailableError } from '../api/error-guards.js';
 import { now } from '../runtime/clock.js';
 import { clearTimer, idle, setTimer } from '../runtime/runtime.js';
+import { promiseOf } from '../runtime/thrown.js';
 
 /**
  * The pause before a release is repeated the first time, ms. It doubles each time, up to a minute, or half of the time left.
@@ -129,12 +130,7 @@ export class Releaser {
   }
 
   private ask({ request, options, first }: Sending): Promise<ReleaseReply> {
-    try {
-      // A store of the application may answer without a promise.
-      return Promise.resolve(options.send?.(request) ?? this.store.release(asOf(request, first)));
-    } catch (error) {
-      return Promise.reject(error instanceof Error ? error : new Error(String(error)));
-    }
+    return promiseOf(() => options.send?.(request) ?? this.store.release(asOf(request, first)));
   }
 
   /** A release has its answer, or gets none. */

@@ -1,7 +1,8 @@
 import { clearTimer } from '../../runtime/runtime.js';
 import { idleTimerAt, now } from './deadline.js';
 import type { Tenure } from './tenure.js';
-import { asError, type Busy, busyWith } from '../waiting/waiting.js';
+import { asError } from '../../runtime/thrown.js';
+import { type Busy, busyWith } from '../waiting/waiting.js';
 
 /** Most ms that the message of a release may take to return to the process that sent it. */
 export const MESSAGE_ROUND = 100;

@@ -1,6 +1,7 @@
 import type { AcquireReply, AcquireRequest, QueueRequest, QueueTerms } from '../../store/lock-store.js';
 import { deadlineOf, now } from '../holding/deadline.js';
-import { asError, tooLate } from './waiting.js';
+import { asError } from '../../runtime/thrown.js';
+import { tooLate } from './waiting.js';
 
 /** The lock that a request asks for. */
 export interface LockTerms {

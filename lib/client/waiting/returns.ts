@@ -1,5 +1,6 @@
 import type { LockEvent } from '../../api/events.js';
 import type { AcquireReply, HandOverReply, ReleaseReply, ReleaseRequest } from '../../store/lock-store.js';
+import { promiseOf } from '../../runtime/thrown.js';
 import { now } from '../holding/deadline.js';
 import type { LockClient } from '../lock-client.js';
 import type { Tenure } from '../holding/tenure.js';
@@ -58,10 +59,7 @@ export class Returns {
     let released: Promise<ReleaseReply | undefined> | undefined;
     const answer = new Promise<AcquireReply | undefined>((resolve, reject) => {
       released = this.giveBack(tenure, async (request) => {
-        // Inside a promise, because a store of the application may throw instead of rejecting.
-        const reply = new Promise<HandOverReply>((settle) => {
-          settle(handOver(request));
-        });
+        const reply = promiseOf(() => handOver(request));
         // A store of the application may answer with nothing.
         reply.then((both: HandOverReply | undefined) => {
           resolve(both?.next);

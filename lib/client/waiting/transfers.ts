@@ -11,7 +11,8 @@ import { answerWithin, untilAnswered } from './answer-within.js';
 import { deadlineOf, now } from '../holding/deadline.js';
 import type { Tenure } from '../holding/tenure.js';
 import type { LockClient } from '../lock-client.js';
-import { asError, isRefusal, tooLate, type WaitRequest } from './waiting.js';
+import { asError } from '../../runtime/thrown.js';
+import { isRefusal, tooLate, type WaitRequest } from './waiting.js';
 
 /** The result of a transfer. */
 export type Transferred = TransferReply & {

@@ -86,9 +86,6 @@ export function unanswered(
   return new LockUnavailableError(name, { cause: outage?.cause ?? new Error(silence) });
 }
 
-/** A store of the application may reject with any value. */
-export const asError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)));
-
 /** Whether the store has certainly not carried out the request. */
 export const isRefusal = (error: Error): boolean =>
   isLockKindMismatchError(error) || (isLockUnavailableError(error) && error.effect === 'refused');

@@ -1,7 +1,8 @@
 import { msUntil, now } from '../../client/holding/deadline.js';
 import type { Tenure } from '../../client/holding/tenure.js';
 import { answerWithin, untilGivenBack } from '../../client/waiting/answer-within.js';
-import { asError, type Busy } from '../../client/waiting/waiting.js';
+import { asError } from '../../runtime/thrown.js';
+import type { Busy } from '../../client/waiting/waiting.js';
 import { LockUnavailableError } from '../../api/errors.js';
 import { type AcquireCall, termsOf } from '../call.js';
 import type { OwnLease } from '../own-lease.js';

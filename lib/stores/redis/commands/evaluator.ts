@@ -1,4 +1,3 @@
-import { asError, sentBy } from '../connection/bounded.js';
 import type { Session } from '../connection/session.js';
 import { withCommand } from '../connection/command-refused.js';
 import type { Argument } from './command.js';
@@ -17,6 +16,7 @@ import { isReply } from '../connection/reply-texts.js';
 import * as scripts from './script.js';
 import { Underway } from '../../../runtime/underway.js';
 import { monotonicTime, setTimer } from '../../../runtime/runtime.js';
+import { asError, promiseOf } from '../../../runtime/thrown.js';
 
 /** The connections over which the commands go. */
 type Way = Pick<
@@ -134,7 +134,7 @@ export class Evaluator {
     }
     // The command is sent first, so that nothing delays what waits for its reply.
     session.asked();
-    const sent = sentBy(() => this.evaluate(command, this.isDigestless || this.isFirstInLane(command)));
+    const sent = promiseOf(() => this.evaluate(command, this.isDigestless || this.isFirstInLane(command)));
     this.underway.add(command, sentAt);
     const replied = (reply: unknown) => {
       if (this.over(command)) this.answer(command, reply);
@@ -185,7 +185,7 @@ export class Evaluator {
     if (command.calls.length === 0) return Promise.resolve([]);
     // The client may have been switched to another database meanwhile.
     if (!this.session.usable) return Promise.reject(this.session.outage());
-    return sentBy(() => this.evaluate(command, true)).then((reply) => {
+    return promiseOf(() => this.evaluate(command, true)).then((reply) => {
       if (lacking) this.isDigestless = true;
       return reply;
     });

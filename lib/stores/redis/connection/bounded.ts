@@ -1,17 +1,6 @@
 import { afterInput, clearTimer, setTimer } from '../../../runtime/runtime.js';
+import { asError, promiseOf } from '../../../runtime/thrown.js';
 import { CommandTimeout } from './redis-errors.js';
-
-export const asError = (thrown: unknown): Error =>
-  thrown instanceof Error ? thrown : new Error(String(thrown));
-
-/** A client that the application has changed may throw. */
-export function sentBy<T>(send: () => Promise<T>): Promise<T> {
-  try {
-    return send();
-  } catch (error) {
-    return Promise.reject(asError(error));
-  }
-}
 
 /**
  * Sends a command that has `time` ms to be answered.
@@ -20,7 +9,7 @@ export function sentBy<T>(send: () => Promise<T>): Promise<T> {
 export const within = <T>(time: number, send: () => Promise<T>): Promise<T> =>
   new Promise((resolve, reject) => {
     // The command is sent first, so that the timer does not delay what waits for its reply.
-    const sent = sentBy(send);
+    const sent = promiseOf(send);
     const timer = setTimer(() => {
       // A process that was busy or stopped finds its timers due before it reads. A reply that has already arrived counts.
       afterInput(() => {

@@ -1,11 +1,12 @@
 import type { Redis } from 'ioredis';
 import { monotonicTime } from '../../../runtime/runtime.js';
+import { asError } from '../../../runtime/thrown.js';
 import type { ConnectionChange } from '../../../store/store-health.js';
 import type { AcquisitionGuard, Argument, Receipt } from '../commands/command.js';
 import { Evaluator } from '../commands/evaluator.js';
 import type { Call } from '../commands/lane.js';
 import type { Script } from '../commands/script.js';
-import { asError, within } from './bounded.js';
+import { within } from './bounded.js';
 import { ConnectionState } from './connection-state.js';
 import type { Deployment, Server } from './deployment.js';
 import { TakenBack } from './redis-errors.js';
