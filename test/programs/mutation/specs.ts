@@ -15,7 +15,7 @@ const SHUTDOWN = ['test/nest/(shutdown|election)'];
 const QUEUE = ['test/queue/(rules|leases)'];
 const REDIS = [
   'test/stores/conformance/redis',
-  'test/stores/redis/(commands|wire|keys|server|subscriber|redis-member|scripts|preflight|lane|release-all|odd-answers)',
+  'test/stores/redis/(commands|wire|keys|server|subscriber|redis-member|scripts|lane|release-all|odd-answers)',
 ];
 const FAULTS = ['test/stores/redis/(sentinel-|fail-fast|database|selected-database|transactions|labels)'];
 const CLUSTER = ['test/stores/conformance/cluster', 'test/stores/cluster/'];
@@ -53,7 +53,7 @@ const SPECS: readonly [folder: string, stages: readonly (readonly string[])[]][]
   ['lib/stores/redis/connection/client-options', [['test/nest/module'], REDIS]],
   ['lib/stores/redis/connection/sentinel-round', [['test/stores/redis/connection-state'], FAULTS]],
   ['lib/stores/redis/connection/connection-stage', [['test/stores/redis/connection-state'], FAULTS]],
-  ['lib/stores/redis/connection/client-', [['test/stores/redis/(clients|preflight)'], REDIS]],
+  ['lib/stores/redis/connection/client-', [['test/stores/redis/clients'], REDIS]],
   ['lib/stores/redis/connection/command-refused', [['test/stores/redis/redis-errors'], REDIS]],
   ['lib/stores/redis/connection/clients', [REDIS, ['test/stores/redis/connections', 'test/stores/cluster/']]],
   ['lib/stores/redis/connection/slots', [CLUSTER]],

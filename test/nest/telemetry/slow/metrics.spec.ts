@@ -9,11 +9,11 @@ import {
   LockService,
   MemoryLockStore,
   TRACING_CHANNELS,
-} from '../../../lib/index.js';
-import type { LockTelemetryOptions } from '../../../lib/otel/index.js';
-import { booted, telemetryTo } from './booted.js';
-import { Sdk } from './sdk.js';
-import { until, useVirtualTime } from '../../support/virtual-time.js';
+} from '../../../../lib/index.js';
+import type { LockTelemetryOptions } from '../../../../lib/otel/index.js';
+import { booted, telemetryTo } from '../booted.js';
+import { Sdk } from '../sdk.js';
+import { until, useVirtualTime } from '../../../support/virtual-time.js';
 
 useVirtualTime();
 

@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Test } from '@nestjs/testing';
 import { Redis, type RedisOptions } from 'ioredis';
-import { LockModule, LockService, type LockEvent, type RedisConnection } from '../../../lib/index.js';
-import { TestEnvironment } from '../../support/test-environment.js';
-import { createLeastUser } from '../../support/acl.js';
-import { runProgram } from '../../scenarios/program.js';
-import { until } from '../../scenarios/until.js';
-import { LogLines } from './log-lines.js';
+import { LockModule, LockService, type LockEvent, type RedisConnection } from '../../../../lib/index.js';
+import { TestEnvironment } from '../../../support/test-environment.js';
+import { createLeastUser } from '../../../support/acl.js';
+import { runProgram } from '../../../scenarios/program.js';
+import { until } from '../../../scenarios/until.js';
+import { LogLines } from '../log-lines.js';
 
 type Warning = Extract<LockEvent, { type: 'warning' }>;
 

@@ -2,11 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis-5';
-import type { LockService } from '../../../lib/index.js';
-import { until } from '../../scenarios/until.js';
-import { TcpProxy } from '../../support/tcp-proxy.js';
-import { TestEnvironment } from '../../support/test-environment.js';
-import { serverOfEach } from '../../support/test-servers.js';
+import type { LockService } from '../../../../lib/index.js';
+import { until } from '../../../scenarios/until.js';
+import { TcpProxy } from '../../../support/tcp-proxy.js';
+import { TestEnvironment } from '../../../support/test-environment.js';
+import { serverOfEach } from '../../../support/test-servers.js';
 
 const environment = TestEnvironment.ofEach();
 const server = serverOfEach();

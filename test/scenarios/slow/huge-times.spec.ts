@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { LockBoardModule } from '../../lib/board/index.js';
+import { LockBoardModule } from '../../../lib/board/index.js';
 import {
   DistributedLock,
   type Lease,
@@ -9,12 +9,11 @@ import {
   LockService,
   OncePer,
   OnLeader,
-} from '../../lib/index.js';
-import { FAIR, type Kind, lockOf, PLAIN, READ, semaphore, WRITE } from '../queue/kinds.js';
-import type { RedisServer } from '../support/redis-server.js';
-import { TestEnvironment } from '../support/test-environment.js';
-import { first } from '../support/tier.js';
-import { serverOfAll } from '../support/test-servers.js';
+} from '../../../lib/index.js';
+import { FAIR, type Kind, lockOf, PLAIN, READ, semaphore, WRITE } from '../../queue/kinds.js';
+import type { RedisServer } from '../../support/redis-server.js';
+import { TestEnvironment } from '../../support/test-environment.js';
+import { serverOfAll } from '../../support/test-servers.js';
 
 const YEAR = 31_536_000_000;
 
@@ -81,7 +80,7 @@ describe('No time that the options admit overflows anything', () => {
     expect(await lock.isLocked()).toBe(false);
   }
 
-  describe.each(first(3, Object.entries(PLACES)))('on %s', (place, options) => {
+  describe.each(Object.entries(PLACES))('on %s', (place, options) => {
     const kinds = place === 'nodes' ? KINDS.slice(0, 1) : KINDS;
 
     it.each(HUGE)('with a leaseTime of %d in the module', async (leaseTime) => {
