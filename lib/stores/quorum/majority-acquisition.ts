@@ -49,7 +49,7 @@ export class MajorityAcquisition {
       await ballot.until(() => 'enough');
       const [vote] = valuesOf([ballot.answers[index]]);
       if (vote === undefined || !isRefusal(vote)) break;
-      if (!quorum.isRival(vote.name, vote.holder)) continue;
+      if (!quorum.noteRival(vote.name, vote.holder)) continue;
       this.takeBack();
       return { ...vote, retryAfter: Math.min(vote.retryAfter, RIVAL_POLL), undecided: true };
     }

@@ -78,8 +78,8 @@ export class Quorum {
     return isSplit && this.present.length >= this.needed;
   }
 
-  /** Whether an owner in the way may ask the other members just now. One that is named again has them, or was left behind. */
-  isRival(name: string, owner: string | undefined): boolean {
+  /** Notes the owner in the way. @returns false if it is named again: it has the other members, or was left behind */
+  noteRival(name: string, owner: string | undefined): boolean {
     const isNew = this.splits.get(name)?.refusedBy !== owner;
     if (isNew) this.splits.set(name, { until: 0, ...this.splits.get(name), refusedBy: owner });
     return isNew;
