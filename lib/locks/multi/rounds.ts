@@ -38,9 +38,12 @@ const groupKeyOf = (lock: StoreLock): string =>
 
 /** Divides the members into the fewest possible steps. */
 export function stepsOf(members: readonly StoreLock[]): readonly Step[] {
+  const client = members[0]?.client;
   const steps = new Map<string, StoreLock[]>();
   for (const member of members) {
-    const key = groupKeyOf(member);
+    // Mostly all are plain locks of one client, whose locations are few and short texts.
+    const isUsual = isPlain(member) && member.client === client;
+    const key = isUsual ? client.store.locationOf(member.name) : groupKeyOf(member);
     const step = steps.get(key);
     if (step === undefined) steps.set(key, [member]);
     else step.push(member);

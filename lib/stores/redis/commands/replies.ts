@@ -142,7 +142,7 @@ export type PlainGroupReply =
 export function plainGroupReply(reply: unknown, names: number): PlainGroupReply {
   if (!Array.isArray(reply)) {
     const token = integer(reply, reply, 1);
-    return { granted: true, fencingTokens: Array.from({ length: names }, () => token) };
+    return { granted: true, fencingTokens: new Array<number>(names).fill(token) };
   }
   const [first, ttl, holder] = reply as unknown[];
   const code = integer(first, reply, -names);
@@ -209,7 +209,7 @@ export function releaseReply(reply: unknown): ReleaseReply {
 export function releaseReplies(reply: unknown, locks: number): readonly (ReleaseReply | Error)[] {
   if (!Array.isArray(reply)) {
     codeOf(reply, 1, 1);
-    return Array.from({ length: locks }, () => 'released');
+    return new Array<ReleaseReply>(locks).fill('released');
   }
   return list(reply, reply, locks).map((own) => (own instanceof Error ? own : releaseReply(own)));
 }
