@@ -6,6 +6,11 @@ import { Worker, type WorkerOptions } from './worker.js';
 /** Only ends what hangs, ms: a machine may have any speed. */
 const PATIENCE = 60_000;
 
+interface Listening {
+  on: (event: 'error', listener: () => void) => unknown;
+  disconnect: () => void;
+}
+
 /** Whoever takes part in a spec: servers, services of this process, other processes. All go with `end()`. */
 export class TestEnvironment {
   private readonly players: (() => unknown)[] = [];
@@ -41,6 +46,20 @@ export class TestEnvironment {
     const service = new LockService({ waitTime: PATIENCE, ...options });
     this.add(() => service.onApplicationShutdown());
     return service;
+  }
+
+  /** A client of an application, made by either version of ioredis. */
+  client<Client extends { disconnect: () => void }>(client: Client): Client {
+    this.add(() => {
+      client.disconnect();
+    });
+    return client;
+  }
+
+  /** One whose application hears its errors, so that the library need not log them. */
+  clientWithListener<Client extends Listening>(client: Client): Client {
+    client.on('error', () => undefined);
+    return this.client(client);
   }
 
   async worker(options: WorkerOptions): Promise<Worker> {

@@ -68,10 +68,7 @@ describe('The commands that Redis gets', () => {
   });
 
   it('one alone leaves at once, and not with the end of its turn', async () => {
-    const client = new Redis(server.url);
-    environment.add(() => {
-      client.disconnect();
-    });
+    const client = environment.client(new Redis(server.url));
     const c = environment.service({ connection: client });
     await (await c.acquire('warm-up')).release();
     const write = jest.spyOn(client, 'sendCommand');

@@ -33,13 +33,7 @@ const service = (connection: RedisConnection) => environment.service({ connectio
 const allow = (...rules: string[]) => server.client().call('ACL', 'SETUSER', 'locks', ...rules);
 
 /** The client of an application: for TypeScript the two versions are two classes. */
-function clientOf(client: Redis | Redis5): Redis {
-  client.on('error', () => undefined);
-  environment.add(() => {
-    client.disconnect();
-  });
-  return client as Redis;
-}
+const clientOf = (client: Redis | Redis5) => environment.clientWithListener(client as Redis);
 
 /** Those that are not empty. */
 const databases = async () => (await server.client().info('keyspace')).match(/^db\d+/gm) ?? [];

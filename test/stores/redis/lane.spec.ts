@@ -145,10 +145,7 @@ describe('Scripts that are asked for in one turn', () => {
   });
 
   it('inside of a transaction of the application are not taken for carried out', async () => {
-    const shared = new Redis(server.url);
-    environment.add(() => {
-      shared.disconnect();
-    });
+    const shared = environment.client(new Redis(server.url));
     const over = new ServerConnection(shared, 'shared', 500, false);
     await Promise.all([take('a', OWNER, undefined, over), take('b', OWNER, undefined, over)]);
     await shared.multi({ pipeline: false });

@@ -61,10 +61,9 @@ describe('RedisMember', () => {
 
   it('has its charter under one key, whatever the prefix of the client, in the database of the locks', async () => {
     const server = await environment.server();
-    const client = new Redis(server.url, { enableAutoPipelining: true, keyPrefix: 'app:' });
-    environment.add(() => {
-      client.disconnect();
-    });
+    const client = environment.client(
+      new Redis(server.url, { enableAutoPipelining: true, keyPrefix: 'app:' }),
+    );
     const one = new RedisMember({} as MemberStore, new ServerConnection(client, 'node', 2_000, false));
     await one.charter();
     const changed = charterOf(one, NUMBERS);

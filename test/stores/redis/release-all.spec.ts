@@ -79,10 +79,7 @@ describe('The locks of a multi-lock, given up together', () => {
   it('are announced on the channels that Redisson listens to', async () => {
     const odd = ['plain', 'a{b}c', '{open', 'clo}se', 'wörter', '{}empty'];
     const channels = odd.map((name) => keysBeside(name).channel);
-    const subscriber = redis.duplicate();
-    environment.add(() => {
-      subscriber.disconnect();
-    });
+    const subscriber = environment.client(redis.duplicate());
     const heard: string[] = [];
     subscriber.on('message', (channel: string, message: string) => heard.push(`${channel} ${message}`));
     await subscriber.subscribe(...channels);

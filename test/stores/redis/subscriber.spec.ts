@@ -12,10 +12,7 @@ const environment = TestEnvironment.ofEach();
 
 const open = async () => {
   const server = await environment.server();
-  const commands = commandClient(server.url, 2_000);
-  environment.add(() => {
-    commands.disconnect();
-  });
+  const commands = environment.client(commandClient(server.url, 2_000));
   const connection = new ServerConnection(subscriberClient(commands), server.url, 2_000, true);
   const subscriber = new Subscriber(connection);
   environment.add(() => subscriber.close());

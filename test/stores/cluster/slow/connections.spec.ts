@@ -81,14 +81,8 @@ describe("The user's own cluster client", () => {
   const addressOf = (address: string) => ({ host: 'localhost', port: Number(address.split(':')[1]) });
 
   describe.each(Object.entries(CLIENTS))('of %s', (_, make) => {
-    const client = (options: ClusterOptions, nodes?: ClusterNode[]): Cluster => {
-      const made = make(options, nodes);
-      made.on('error', () => undefined);
-      environment.add(() => {
-        made.disconnect();
-      });
-      return made;
-    };
+    const client = (options: ClusterOptions, nodes?: ClusterNode[]): Cluster =>
+      environment.clientWithListener(make(options, nodes));
 
     it.each(VARIANTS)('%s: locks and wakes like any other', async (_title, options, keyPrefix = 'lock:') => {
       const locks = service(client(options));
@@ -195,10 +189,7 @@ describe('A cluster of our own', () => {
   it('tells listeners to sharded messages also by its very first command', async () => {
     const ticket = await (await owned().acquire('resumed')).handOver({ within: 3 * LONG });
     const master = await cluster.masterOf(await cluster.slotOf('lock:resumed'));
-    const listener = new Redis(master.url);
-    environment.add(() => {
-      listener.disconnect();
-    });
+    const listener = environment.client(new Redis(master.url));
     await listener.ssubscribe('redisson_lock__channel:{lock:resumed}');
     const told = once(listener, 'smessage');
     // The lock ends sooner now than those that wait have been told.

@@ -147,10 +147,7 @@ describe('A process that does nothing but tell its health', () => {
 
 it('A master that an idle client does not know of: the processes with their messages there are asked and counted', async () => {
   // A client with the defaults of ioredis looks for masters only when a command is refused.
-  const client = new Cluster(cluster.addresses);
-  environment.add(() => {
-    client.disconnect();
-  });
+  const client = environment.client(new Cluster(cluster.addresses));
   const { locks: asker } = service({ connection: client });
   const [former, other] = (await cluster.masters()) as [RedisServer, RedisServer];
   const [name = ''] = await namesOn(other, 1);

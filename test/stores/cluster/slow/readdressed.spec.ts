@@ -75,10 +75,4 @@ describe.each<[string, (name: Node, natMap: NatMap) => LockModuleOptions['connec
   });
 });
 
-function clientOf(client: Cluster): Cluster {
-  client.on('error', () => undefined);
-  environment.add(() => {
-    client.disconnect();
-  });
-  return client;
-}
+const clientOf = (client: Cluster): Cluster => environment.clientWithListener(client);

@@ -95,12 +95,9 @@ describe.each<[string, (redisOptions: { username: string; password: string }) =>
     await onAll('ACL', 'SETUSER', 'app', 'reset', 'on', '>first', '~*', '&*', '+@all');
     let password = 'first';
     const client = make({ username: 'app', password });
-    client.on('error', () => undefined);
     // ioredis 6 copies the options of its nodes once, so each node has to be told.
     client.on('+node', (node) => (node.options.password = password));
-    environment.add(() => {
-      client.disconnect();
-    });
+    environment.clientWithListener(client);
     const locks = environment.service({ connection: client, leaseTime: 300_000 });
     const holder = environment.service({ connection: { cluster: cluster.addresses }, leaseTime: 300_000 });
     /** A hand-over by a message: the holder's lease lasts far longer. */

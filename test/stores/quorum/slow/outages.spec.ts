@@ -67,10 +67,7 @@ describe('A quorum of five servers', () => {
 
   it('takes clients that the user has made, and leaves them to the user', async () => {
     const clients = environment.nodes.slice(0, 3).map((node) => node.client().duplicate());
-    for (const client of clients)
-      environment.add(() => {
-        client.disconnect();
-      });
+    for (const client of clients) environment.client(client);
     const locks = environment.quorum({}, clients);
     const lease = await locks.acquire('a');
     expect(await environment.owners('a', environment.nodes.slice(0, 3))).toEqual(

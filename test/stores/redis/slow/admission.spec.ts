@@ -45,18 +45,9 @@ const addressOf = (credentials: object) => ({
 });
 
 /** The client of an application: for TypeScript the versions are classes of their own. */
-function clientOf(client: object): Redis {
-  const own = client as Redis;
-  environment.add(() => {
-    own.disconnect();
-  });
-  return own;
-}
+const clientOf = (client: object) => environment.client(client as Redis);
 
-function hears(client: Redis): Redis {
-  client.on('error', () => undefined);
-  return client;
-}
+const hears = (client: Redis): Redis => client.on('error', () => undefined);
 
 const urlOf = ({ username = '', password = '' }: Credentials) => {
   const user = username + password === '' ? '' : `${username}:${password}@`;

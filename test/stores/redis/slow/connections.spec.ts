@@ -67,14 +67,10 @@ describe('A connection given as', () => {
   });
 
   describe("the user's own client", () => {
-    const client = (options: RedisOptions = {}): Redis => {
-      const made = new Redis(server.url, { ...options, disconnectTimeout: 0, replyMapping: 'legacy' });
-      made.on('error', () => undefined);
-      environment.add(() => {
-        made.disconnect();
-      });
-      return made;
-    };
+    const client = (options: RedisOptions = {}): Redis =>
+      environment.clientWithListener(
+        new Redis(server.url, { ...options, disconnectTimeout: 0, replyMapping: 'legacy' }),
+      );
 
     const VARIANTS: [string, RedisOptions, keyPrefix?: string][] = [
       ['with its defaults', {}],
@@ -137,10 +133,7 @@ describe('A connection given as', () => {
         },
       ],
     ])('%s is refused at boot', async (_, message, prepare) => {
-      const own = await prepare(client({ protocol: 2 }));
-      environment.add(() => {
-        own.disconnect();
-      });
+      const own = environment.client(await prepare(client({ protocol: 2 })));
       expect(() => service(own)).toThrow(message);
       expect(() => service(own)).toThrow(expect.objectContaining({ code: 'LOCK_CONFIG' }));
     });

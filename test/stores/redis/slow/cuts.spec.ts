@@ -39,10 +39,7 @@ describe.each(CLIENTS)('A connection that is cut within a reply, of %s', (client
     environment.add(() => proxy.stop());
     const connection = connect(proxy.url);
     if (typeof connection !== 'string') {
-      connection.on('error', () => undefined);
-      environment.add(() => {
-        connection.disconnect();
-      });
+      environment.clientWithListener(connection);
     }
     locks = environment.service({ connection, leaseTime: LEASE });
     other = environment.service({ connection: server.url, leaseTime: LEASE });
@@ -159,10 +156,7 @@ describe('A connection that is slow', () => {
     environment.add(() => proxy.stop());
     const near = environment.service({ connection: server.url, leaseTime: LEASE });
     const connection = connect(proxy.url);
-    if (typeof connection !== 'string')
-      environment.add(() => {
-        connection.disconnect();
-      });
+    if (typeof connection !== 'string') environment.client(connection);
     const far = environment.service({ connection, leaseTime: LEASE });
     return { server, proxy, near, far };
   }

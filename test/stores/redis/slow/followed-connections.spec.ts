@@ -14,10 +14,9 @@ const server = serverOfEach();
 describe('A call while its connection is being given up', () => {
   it('waits for the one that follows', async () => {
     // Its own commands are refused meanwhile.
-    const client = new Redis(server.url, { enableOfflineQueue: false, lazyConnect: true });
-    environment.add(() => {
-      client.disconnect();
-    });
+    const client = environment.client(
+      new Redis(server.url, { enableOfflineQueue: false, lazyConnect: true }),
+    );
     await client.connect();
     const locks = environment.service({ connection: client });
     const lease = await locks.acquire('held');
@@ -55,11 +54,7 @@ describe('A connection that is lost before its first answer', () => {
     const proxy = await TcpProxy.start(server.port);
     environment.add(() => proxy.stop());
     // For TypeScript the versions are classes of their own.
-    const client = connectBy(proxy.url) as Redis;
-    client.on('error', () => undefined);
-    environment.add(() => {
-      client.disconnect();
-    });
+    const client = environment.clientWithListener(connectBy(proxy.url) as Redis);
     const locks = environment.service({ connection: client });
     await (await locks.acquire('key')).release();
     // As a balancer does whose server is away: it accepts, and hangs up.

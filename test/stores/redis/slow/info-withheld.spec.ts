@@ -57,13 +57,7 @@ describe.each(WITHOUT_INFO)('Where INFO is %s', (_, args, rule) => {
 const refused = (connection: RedisConnection) => refusal(environment.service({ connection }));
 
 /** The client of an application: for TypeScript the versions are classes of their own. */
-function ownClient<C extends Redis | Cluster>(own: C): C {
-  own.on('error', () => undefined);
-  environment.add(() => {
-    own.disconnect();
-  });
-  return own;
-}
+const ownClient = <C extends Redis | Cluster>(own: C): C => environment.clientWithListener(own);
 
 it('A client of the application that insists on INFO is refused at once, by the name of the command', async () => {
   const server = await environment.server({ args: ['--rename-command', 'INFO', 'hidden-info'] });

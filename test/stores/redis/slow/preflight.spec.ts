@@ -37,19 +37,15 @@ describe('Preflight', () => {
     return { locks, warnings };
   };
 
-  const clientOf = (url: string, options: RedisOptions = {}): Redis => {
-    const client = new Redis(url, {
-      autoResendUnfulfilledCommands: false,
-      reconnectOnError: () => false,
-      ...options,
-      replyMapping: 'legacy',
-    });
-    client.on('error', () => undefined);
-    environment.add(() => {
-      client.disconnect();
-    });
-    return client;
-  };
+  const clientOf = (url: string, options: RedisOptions = {}): Redis =>
+    environment.clientWithListener(
+      new Redis(url, {
+        autoResendUnfulfilledCommands: false,
+        reconnectOnError: () => false,
+        ...options,
+        replyMapping: 'legacy',
+      }),
+    );
 
   const warned = async (locks: LockService) => (await locks.health()).warnings.map(({ code }) => code);
   const linesOf = (text: string) => logs.lines.filter((line) => line.includes(text));

@@ -242,10 +242,7 @@ describe('replication', () => {
 
   it('a connection that was lost after the command confirms nothing', async () => {
     // A client with the defaults of ioredis sends WAIT again. The next connection has nothing of its own to wait for.
-    const client = new Redis(master.url);
-    environment.add(() => {
-      client.disconnect();
-    });
+    const client = environment.client(new Redis(master.url));
     const locks = service({ connection: client, replication: { replicas: 1, timeout: 400 } });
     await (await locks.acquire('warm')).release();
     replica.freeze();

@@ -31,14 +31,7 @@ afterEach(async () => {
 afterAll(() => deployment.stop());
 
 /** The client of an application: for TypeScript the two versions are two classes. */
-function clientOf(client: object): Redis {
-  const own = client as Redis;
-  own.on('error', () => undefined);
-  environment.add(() => {
-    own.disconnect();
-  });
-  return own;
-}
+const clientOf = (client: object): Redis => environment.clientWithListener(client as Redis);
 
 /** Without these the service warns of the client. */
 const CAREFUL = {
@@ -287,10 +280,7 @@ describe('A password of the sentinels that changes', () => {
     client.options.sentinelPassword = PASSWORD;
     await endOthers();
     const [port = 0] = deployment.ports;
-    const sentinel = new Redis({ port, password: PASSWORD, protocol: 2 });
-    environment.add(() => {
-      sentinel.disconnect();
-    });
+    const sentinel = environment.client(new Redis({ port, password: PASSWORD, protocol: 2 }));
     await until(async () =>
       String(await sentinel.call('CLIENT', 'LIST', 'TYPE', 'pubsub')).includes('sub=1'),
     );

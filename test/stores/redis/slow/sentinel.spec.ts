@@ -40,11 +40,7 @@ describe('Sentinel: when the master', () => {
   /** Of the next master, by each sentinel. */
   const announcements = async () => {
     const witnesses = deployment.ports.map((port) => new Redis(port, { enableReadyCheck: false }));
-    for (const witness of witnesses) {
-      environment.add(() => {
-        witness.disconnect();
-      });
-    }
+    for (const witness of witnesses) environment.client(witness);
     await Promise.all(witnesses.map((witness) => witness.subscribe('+switch-master')));
     return witnesses.map((witness) => once(witness, 'message'));
   };
@@ -66,10 +62,7 @@ describe('Sentinel: when the master', () => {
     for (const server of deployment.servers) {
       await server.client().acl('SETUSER', 'app', 'on', '>word', '~*', '&*', '+@all');
     }
-    const former = new Redis(master.url, app);
-    environment.add(() => {
-      former.disconnect();
-    });
+    const former = environment.client(new Redis(master.url, app));
     return { app, former };
   };
 
@@ -214,15 +207,12 @@ describe('A connection that leads to a demoted master', () => {
     proxy.leadTo(next.port);
   };
 
-  const clientThatLeaves = () => {
-    const client = new Redis(proxy.url, {
-      reconnectOnError: ({ message }) => message.startsWith('READONLY'),
-    });
-    environment.add(() => {
-      client.disconnect();
-    });
-    return client;
-  };
+  const clientThatLeaves = () =>
+    environment.client(
+      new Redis(proxy.url, {
+        reconnectOnError: ({ message }) => message.startsWith('READONLY'),
+      }),
+    );
 
   it('is given up, and the one that follows leads to the new one', async () => {
     const locks = environment.service({ connection: proxy.url, leaseTime: LEASE });

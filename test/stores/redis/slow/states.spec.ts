@@ -150,11 +150,9 @@ describe.each(STATES)('When Redis %s', (_, code, enter, args = []) => {
     server = await environment.server({ args });
     locks = environment.service({ connection: server.url, leaseTime: LEASE, waitTime: WAIT });
     // As careless as a user's client can be: it queues, sends again, and talks to a server that is not ready.
-    const client = new Redis(server.url, { enableReadyCheck: false, maxRetriesPerRequest: null });
-    client.on('error', () => undefined);
-    environment.add(() => {
-      client.disconnect();
-    });
+    const client = environment.clientWithListener(
+      new Redis(server.url, { enableReadyCheck: false, maxRetriesPerRequest: null }),
+    );
     onClient = environment.service({ connection: client, leaseTime: LEASE, waitTime: WAIT });
     for (const service of [locks, onClient])
       await (await service.acquire('secret-name', { waitTime: 60_000 })).release();
