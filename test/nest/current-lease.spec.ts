@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { assertLocked, currentLease, LockService } from '../../lib/index.js';
 import { deferred } from '../doubles/deferred.js';
 import { DecoratedApp } from './decorated-app.js';
@@ -7,13 +7,7 @@ import { useVirtualTime } from '../support/virtual-time.js';
 
 useVirtualTime();
 
-let nest: DecoratedApp;
-
-beforeEach(() => {
-  nest = new DecoratedApp();
-});
-
-afterEach(() => nest.close());
+const nest = DecoratedApp.ofEach();
 
 describe('currentLease and assertLocked', () => {
   it('know the innermost lease, and every lock that is held', async () => {

@@ -1,3 +1,4 @@
+import { afterEach, beforeEach } from '@jest/globals';
 import { Injectable, type Provider } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { DistributedLock, type DistributedLockOptions, LockModule, LockService } from '../../lib/index.js';
@@ -6,9 +7,20 @@ import { ScriptedStore } from '../doubles/scripted-store.js';
 
 /** An application over a scripted store, with the classes that a test decorates as its providers. */
 export class DecoratedApp {
-  readonly store = new ScriptedStore();
+  store = new ScriptedStore();
   entries = new Entries();
   module: TestingModule | undefined;
+
+  /** Of each test by itself, and closed after it. */
+  static ofEach(): DecoratedApp {
+    const nest = new DecoratedApp();
+    beforeEach(() => {
+      nest.store = new ScriptedStore();
+      nest.entries = new Entries();
+    });
+    afterEach(() => nest.close());
+    return nest;
+  }
 
   get locks(): LockService {
     if (this.module === undefined) throw new Error('The application is not started');

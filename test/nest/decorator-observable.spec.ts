@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { EMPTY, lastValueFrom, NEVER, Observable, of, Subject, tap, throwError, timer, toArray } from 'rxjs';
@@ -7,13 +7,7 @@ import { assertLocked, currentLease, DistributedLock, type Lease } from '../../l
 import { until } from '../scenarios/until.js';
 import { DecoratedApp } from './decorated-app.js';
 
-let nest: DecoratedApp;
-
-beforeEach(() => {
-  nest = new DecoratedApp();
-});
-
-afterEach(() => nest.close());
+const nest = DecoratedApp.ofEach();
 
 describe('a method that returns an Observable', () => {
   let leases: (Lease | undefined)[];

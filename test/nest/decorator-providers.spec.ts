@@ -1,18 +1,12 @@
 import 'reflect-metadata';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { Injectable, Scope } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { assertLocked, DistributedLock, LockModule } from '../../lib/index.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
 import { DecoratedApp } from './decorated-app.js';
 
-let nest: DecoratedApp;
-
-beforeEach(() => {
-  nest = new DecoratedApp();
-});
-
-afterEach(() => nest.close());
+const nest = DecoratedApp.ofEach();
 
 describe('wherever Nest makes the object', () => {
   @Injectable()

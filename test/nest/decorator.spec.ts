@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { Injectable, SetMetadata } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import {
@@ -15,13 +15,7 @@ import { Entries } from '../doubles/entries.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
 import { DecoratedApp } from './decorated-app.js';
 
-let nest: DecoratedApp;
-
-beforeEach(() => {
-  nest = new DecoratedApp();
-});
-
-afterEach(() => nest.close());
+const nest = DecoratedApp.ofEach();
 
 describe('a locked method', () => {
   @Injectable()

@@ -1,18 +1,12 @@
 import 'reflect-metadata';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { Inject, type Provider, type Type } from '@nestjs/common';
 import { runInThisContext } from 'node:vm';
 import ts from 'typescript';
 import { currentLease, DistributedLock, OncePer, OnlyLeader } from '../../lib/index.js';
 import { DecoratedApp } from './decorated-app.js';
 
-let nest: DecoratedApp;
-
-beforeEach(() => {
-  nest = new DecoratedApp();
-});
-
-afterEach(() => nest.close());
+const nest = DecoratedApp.ofEach();
 
 const decorators = { DistributedLock, OncePer, OnlyLeader, Inject };
 const boot = (type: unknown, ...others: Provider[]) => nest.boot(type as Type, ...others);

@@ -1,5 +1,5 @@
 import { runInThisContext } from 'node:vm';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import {
   type CallHandler,
   type ExecutionContext,
@@ -103,11 +103,7 @@ describe('the label of a lock', () => {
 });
 
 describe('$<class> in a key, of classes that a bundler has written (pitfall 82)', () => {
-  let nest: DecoratedApp;
-  beforeEach(() => {
-    nest = new DecoratedApp();
-  });
-  afterEach(() => nest.close());
+  const nest = DecoratedApp.ofEach();
   /** A class as the text of a bundle has it, with `$<class>` in the key of its method. */
   const inBundle = (text: string, key = '$<class>.run'): Type => {
     const type = runInThisContext(`(${text})`) as Type;

@@ -1,12 +1,12 @@
 import 'reflect-metadata';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Controller, Get, type INestApplication, Param, UseInterceptors } from '@nestjs/common';
 import type { AbstractHttpAdapter } from '@nestjs/core';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
-import { Test } from '@nestjs/testing';
+import type { TestingModule } from '@nestjs/testing';
 import { STATUS_CODES } from 'node:http';
-import { Busy, ErrorLog, type Failure, FAILURES, Invalid, lockModules, secretsOf, Shop } from './shop.js';
+import { Busy, ErrorLog, type Failure, FAILURES, Invalid, openShop, secretsOf, Shop } from './shop.js';
 
 @Controller()
 class Orders {
@@ -35,33 +35,18 @@ describe.each<[string, () => AbstractHttpAdapter]>([
   ['Fastify', () => new FastifyAdapter()],
 ])('%s', (_, makeAdapter) => {
   let app: INestApplication;
-  let log: ErrorLog;
+  const log = ErrorLog.ofEach();
 
   beforeAll(async () => {
-    const module = await Test.createTestingModule({
-      imports: lockModules(),
-      controllers: [Orders],
-      providers: [Shop],
-    }).compile();
-    log = new ErrorLog();
-    app = module.createNestApplication(makeAdapter());
-    app.useLogger(log);
-    await app.listen(0, '127.0.0.1');
-    await app.get(Shop).open();
-  });
-
-  beforeEach(() => {
-    log.errors.length = 0;
+    const make = (module: TestingModule) => module.createNestApplication(makeAdapter());
+    app = await openShop({ controllers: [Orders] }, log, make);
   });
 
   afterAll(() => app.close());
 
   const request = async (path: string) => {
-    const { status, headers, text } = await fetch(`${await app.getUrl()}/${path}`).then(async (response) => ({
-      status: response.status,
-      headers: response.headers,
-      text: await response.text(),
-    }));
+    const response = await fetch(`${await app.getUrl()}/${path}`);
+    const [{ status, headers }, text] = [response, await response.text()];
     return { status, headers, text, body: JSON.parse(text) as unknown };
   };
 

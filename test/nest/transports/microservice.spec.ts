@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Controller, type INestMicroservice, Injectable, UseInterceptors } from '@nestjs/common';
 import {
   type ClientProxy,
@@ -9,7 +9,6 @@ import {
   Payload,
   Transport,
 } from '@nestjs/microservices';
-import { Test } from '@nestjs/testing';
 import { from, lastValueFrom } from 'rxjs';
 import { currentLease, LockInterceptor } from '../../../lib/index.js';
 import { until } from '../../scenarios/until.js';
@@ -21,10 +20,9 @@ import {
   type Failure,
   FAILURES,
   Invalid,
-  lockModules,
   secretsOf,
   Shop,
-  startMicroservice,
+  openMicroservice,
 } from './shop.js';
 
 @Injectable()
@@ -97,29 +95,17 @@ describe.each([['TCP'], ['Redis']])('a %s microservice', (transport) => {
   let redis: TestRedis | undefined;
   let app: INestMicroservice;
   let client: ClientProxy;
-  let log: ErrorLog;
+  const log = ErrorLog.ofEach();
 
   beforeAll(async () => {
-    const module = await Test.createTestingModule({
-      imports: lockModules(),
-      controllers: [Orders, Intercepted],
-      providers: [Shop],
-    }).compile();
-    log = new ErrorLog();
     redis = transport === 'Redis' ? await startRedis() : undefined;
     const broker =
       redis === undefined
         ? ({ transport: Transport.TCP, options: { host: '127.0.0.1', port: await freePort() } } as const)
         : ({ transport: Transport.REDIS, options: clientOptions(redis.url) } as const);
-    app = await startMicroservice(module, broker);
-    app.useLogger(log);
-    await app.get(Shop).open();
+    app = await openMicroservice({ controllers: [Orders, Intercepted] }, broker, log);
     client = ClientProxyFactory.create(broker);
     await client.connect();
-  });
-
-  beforeEach(() => {
-    log.errors.length = log.warnings.length = 0;
   });
 
   afterAll(async () => {

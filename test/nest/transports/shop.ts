@@ -1,12 +1,15 @@
+import { beforeEach } from '@jest/globals';
 import {
   type DynamicModule,
+  type INestApplication,
   type INestApplicationContext,
   type INestMicroservice,
   Injectable,
   type LoggerService,
+  type ModuleMetadata,
 } from '@nestjs/common';
 import type { MicroserviceOptions } from '@nestjs/microservices';
-import type { TestingModule } from '@nestjs/testing';
+import { Test, type TestingModule } from '@nestjs/testing';
 import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
@@ -111,17 +114,47 @@ export class Shop {
 }
 
 /** One LockModule for each way to fail. */
-export const lockModules = (): DynamicModule[] => [
+const lockModules = (): DynamicModule[] => [
   LockModule.forRoot({ store: 'memory' }),
   LockModule.forRoot({ name: 'down', connection: `redis://:${PASSWORD}@127.0.0.1:1` }),
   LockModule.forRoot({ name: 'closed', store: 'memory' }),
 ];
+
+/** An application with the shop, and with what a transport adds. */
+const shopWith = ({ imports = [], controllers = [], providers = [] }: ModuleMetadata) =>
+  Test.createTestingModule({
+    imports: [...lockModules(), ...imports],
+    controllers,
+    providers: [...providers, Shop],
+  }).compile();
+
+/** Listens, and takes the lock that all requests meet. */
+export async function openShop(
+  parts: ModuleMetadata,
+  log: ErrorLog,
+  make = (module: TestingModule): INestApplication => module.createNestApplication(),
+): Promise<INestApplication> {
+  const app = make(await shopWith(parts));
+  app.useLogger(log);
+  await app.listen(0, '127.0.0.1');
+  await app.get(Shop).open();
+  return app;
+}
 
 /** What Nest logs as an error, without the lines of the lock services themselves. */
 export class ErrorLog implements LoggerService {
   readonly errors: unknown[] = [];
   /** Of LockModule. */
   readonly warnings: unknown[] = [];
+
+  /** Of all tests of a group, and empty at the begin of each. */
+  static ofEach(): ErrorLog {
+    const log = new ErrorLog();
+    beforeEach(() => {
+      log.errors.length = log.warnings.length = 0;
+    });
+    return log;
+  }
 
   error(...line: unknown[]): void {
     if (!String(line.at(-1)).startsWith('LockService')) this.errors.push(line[0]);
@@ -137,6 +170,18 @@ export class ErrorLog implements LoggerService {
 }
 
 export const secretsOf = (app: INestApplicationContext): string[] => app.get(Shop).secrets;
+
+/** The same of a microservice. */
+export async function openMicroservice(
+  parts: ModuleMetadata,
+  options: MicroserviceOptions,
+  log: ErrorLog,
+): Promise<INestMicroservice> {
+  const app = await startMicroservice(await shopWith(parts), options);
+  app.useLogger(log);
+  await app.get(Shop).open();
+  return app;
+}
 
 export async function startMicroservice(
   module: TestingModule,

@@ -1,9 +1,8 @@
 import 'reflect-metadata';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type INestApplication, UseInterceptors } from '@nestjs/common';
 import { IoAdapter } from '@nestjs/platform-socket.io';
 import { WsAdapter } from '@nestjs/platform-ws';
-import { Test } from '@nestjs/testing';
 import { MessageBody, SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -12,7 +11,7 @@ import { io } from 'socket.io-client';
 import { WebSocket } from 'ws';
 import { currentLease, LockInterceptor } from '../../../lib/index.js';
 import { until } from '../../scenarios/until.js';
-import { Busy, ErrorLog, type Failure, FAILURES, Invalid, lockModules, secretsOf, Shop } from './shop.js';
+import { Busy, ErrorLog, type Failure, FAILURES, Invalid, openShop, secretsOf, Shop } from './shop.js';
 
 const told: string[] = [];
 
@@ -101,24 +100,14 @@ describe.each([
 ])('a gateway of %s', (_, makeAdapter, connect) => {
   let app: INestApplication;
   let client: Client;
-  let log: ErrorLog;
+  const log = ErrorLog.ofEach();
 
   beforeAll(async () => {
-    const module = await Test.createTestingModule({
-      imports: lockModules(),
-      providers: [Orders, Shop],
-    }).compile();
-    log = new ErrorLog();
-    app = module.createNestApplication();
-    app.useLogger(log);
-    app.useWebSocketAdapter(makeAdapter(app));
-    await app.listen(0, '127.0.0.1');
-    await app.get(Shop).open();
+    app = await openShop({ providers: [Orders] }, log, (module) => {
+      const made = module.createNestApplication();
+      return made.useWebSocketAdapter(makeAdapter(made));
+    });
     client = await connect(await app.getUrl());
-  });
-
-  beforeEach(() => {
-    log.errors.length = 0;
   });
 
   afterAll(async () => {

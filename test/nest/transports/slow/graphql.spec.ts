@@ -1,11 +1,11 @@
 import 'reflect-metadata';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ApolloDriver, type ApolloDriverConfig } from '@nestjs/apollo';
 import { type INestApplication, UseInterceptors } from '@nestjs/common';
 import { Args, GraphQLModule, Mutation, Query, ResolveField, Resolver } from '@nestjs/graphql';
 import { Test } from '@nestjs/testing';
 import { currentLease, LockInterceptor, LockModule, LockService } from '../../../../lib/index.js';
-import { Busy, ErrorLog, type Failure, FAILURES, Invalid, lockModules, secretsOf, Shop } from '../shop.js';
+import { Busy, ErrorLog, type Failure, FAILURES, Invalid, openShop, secretsOf, Shop } from '../shop.js';
 
 const typeDefs = `
   type Order { id: ID!, receipt: String }
@@ -51,6 +51,9 @@ class Orders {
   }
 }
 
+const graphQlWith = (options: ApolloDriverConfig) =>
+  GraphQLModule.forRoot<ApolloDriverConfig>({ driver: ApolloDriver, typeDefs, graphiql: false, ...options });
+
 interface Answer {
   readonly data: unknown;
   readonly errors: readonly { message: string; extensions: { code: string; stacktrace?: string[] } }[];
@@ -62,32 +65,15 @@ describe.each([
   ['without transformations', { autoTransformHttpErrors: false }, false],
 ])('GraphQL with Apollo, %s', (_, options, hasStatus) => {
   let app: INestApplication;
-  let log: ErrorLog;
+  const log = ErrorLog.ofEach();
 
   beforeAll(async () => {
-    const module = await Test.createTestingModule({
-      imports: [
-        ...lockModules(),
-        GraphQLModule.forRoot<ApolloDriverConfig>({
-          driver: ApolloDriver,
-          typeDefs,
-          graphiql: false,
-          fieldResolverEnhancers: ['filters'],
-          includeStacktraceInErrorResponses: true,
-          ...options,
-        }),
-      ],
-      providers: [Orders, Shop],
-    }).compile();
-    log = new ErrorLog();
-    app = module.createNestApplication();
-    app.useLogger(log);
-    await app.listen(0, '127.0.0.1');
-    await app.get(Shop).open();
-  });
-
-  beforeEach(() => {
-    log.errors.length = 0;
+    const graphQl = graphQlWith({
+      fieldResolverEnhancers: ['filters'],
+      includeStacktraceInErrorResponses: true,
+      ...options,
+    });
+    app = await openShop({ imports: [graphQl], providers: [Orders] }, log);
   });
 
   afterAll(() => app.close());
@@ -127,15 +113,7 @@ describe('A field resolver', () => {
     fieldResolverEnhancers: ApolloDriverConfig['fieldResolverEnhancers'] & object,
   ) => {
     const module = await Test.createTestingModule({
-      imports: [
-        LockModule.forRoot({ store: 'memory' }),
-        GraphQLModule.forRoot<ApolloDriverConfig>({
-          driver: ApolloDriver,
-          typeDefs,
-          graphiql: false,
-          fieldResolverEnhancers,
-        }),
-      ],
+      imports: [LockModule.forRoot({ store: 'memory' }), graphQlWith({ fieldResolverEnhancers })],
       providers: [Orders, { provide: Shop, useValue: {} }],
     }).compile();
     const app = module.createNestApplication();

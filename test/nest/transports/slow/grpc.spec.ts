@@ -1,10 +1,9 @@
 import 'reflect-metadata';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import grpc from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
 import { Controller, type INestMicroservice, UseInterceptors } from '@nestjs/common';
 import { GrpcMethod, Transport } from '@nestjs/microservices';
-import { Test } from '@nestjs/testing';
 import { fileURLToPath } from 'node:url';
 import { from } from 'rxjs';
 import { currentLease, LockInterceptor } from '../../../../lib/index.js';
@@ -15,10 +14,9 @@ import {
   type Failure,
   FAILURES,
   Invalid,
-  lockModules,
   secretsOf,
   Shop,
-  startMicroservice,
+  openMicroservice,
 } from '../shop.js';
 
 const protoPath = fileURLToPath(new URL('../shop.proto', import.meta.url));
@@ -69,30 +67,16 @@ type OrdersClient = grpc.Client &
 describe('gRPC', () => {
   let app: INestMicroservice;
   let client: OrdersClient;
-  let log: ErrorLog;
+  const log = ErrorLog.ofEach();
 
   beforeAll(async () => {
-    const module = await Test.createTestingModule({
-      imports: lockModules(),
-      controllers: [Orders],
-      providers: [Shop],
-    }).compile();
-    log = new ErrorLog();
     const url = `127.0.0.1:${String(await freePort())}`;
-    app = await startMicroservice(module, {
-      transport: Transport.GRPC,
-      options: { package: 'shop', protoPath, url },
-    });
-    app.useLogger(log);
-    await app.get(Shop).open();
+    const options = { package: 'shop', protoPath, url };
+    app = await openMicroservice({ controllers: [Orders] }, { transport: Transport.GRPC, options }, log);
     const { shop } = grpc.loadPackageDefinition(loadSync(protoPath)) as unknown as {
       shop: { Orders: new (url: string, credentials: grpc.ChannelCredentials) => OrdersClient };
     };
     client = new shop.Orders(url, grpc.credentials.createInsecure());
-  });
-
-  beforeEach(() => {
-    log.errors.length = 0;
   });
 
   afterAll(async () => {
