@@ -1,8 +1,8 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { Logger } from '@nestjs/common';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { type LockEvent, LockService, MemoryLockStore } from '../../lib/index.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
 import { pass, until, useVirtualTime } from '../support/virtual-time.js';
+import { loggerOfEach } from '../support/logger.js';
 
 describe('Long waits and holds', () => {
   useVirtualTime();
@@ -11,13 +11,12 @@ describe('Long waits and holds', () => {
   let locks: LockService;
   let other: LockService;
   let events: LockEvent[];
-  const logger = { log: jest.fn(), warn: jest.fn(), error: jest.fn() };
+  const logger = loggerOfEach();
 
   const of = <T extends LockEvent['type']>(type: T) =>
     events.filter((event): event is Extract<LockEvent, { type: T }> => event.type === type);
 
   beforeEach(() => {
-    Logger.overrideLogger(logger);
     store = new MemoryLockStore();
     locks = new LockService({ store, longWaitTime: 30, longHoldTime: 30 });
     other = new LockService({ store, label: 'the other' });
@@ -28,13 +27,11 @@ describe('Long waits and holds', () => {
   afterEach(async () => {
     await locks.close();
     await other.close();
-    Logger.overrideLogger(false);
-    jest.clearAllMocks();
   });
 
   const waitingFor = async (name: string) => (await locks.inspect(name))?.waiters.local;
 
-  const warnings = () => logger.warn.mock.calls.map(([line]) => String(line));
+  const warnings = () => logger.lines('warn');
 
   describe('a wait beyond longWaitTime', () => {
     it('is an event and a log line, once, that name the holder', async () => {

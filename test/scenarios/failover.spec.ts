@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { Logger } from '@nestjs/common';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { Lock, LockEvent, LockService } from '../../lib/index.js';
 import { blockFor } from '../pitfalls/stage.js';
 import { TestEnvironment } from '../support/test-environment.js';
 import { serverOfAll } from '../support/test-servers.js';
 import { inWorld } from '../world/index.js';
 import { until } from './until.js';
+import { loggerOfEach } from '../support/logger.js';
 
 const REPLICA = { replica: true };
 
@@ -82,22 +82,15 @@ describe('A loss is logged once', () => {
   const server = serverOfAll();
   let locks: LockService;
   let events: LockEvent[];
-  const logger = { log: jest.fn(), warn: jest.fn(), error: jest.fn() };
+  const logger = loggerOfEach();
 
   beforeEach(() => {
-    Logger.overrideLogger(logger);
     locks = environment.service({ connection: server.url, label: 'console' });
     events = [];
     locks.events$.subscribe((event) => events.push(event));
   });
 
-  afterEach(() => {
-    Logger.overrideLogger(false);
-    jest.clearAllMocks();
-  });
-
-  const logged = (level: 'warn' | 'error') =>
-    logger[level].mock.calls.map(([line]) => String(line)).filter((line) => line.startsWith('Lost'));
+  const logged = (level: 'warn' | 'error') => logger.lines(level).filter((line) => line.startsWith('Lost'));
 
   const lostEvents = () => events.filter(({ type }) => type === 'lost');
 
@@ -133,9 +126,7 @@ describe('A loss is logged once', () => {
     expect(lease.held).toBe(false);
     const line = `Lost the lock "deleted" (owner ${lease.owner}): deleted, taken away by "console": "stuck"`;
     expect(logged('error')).toEqual([line]);
-    expect(logger.warn.mock.calls.map(([text]) => String(text))).toContain(
-      'Took the lock "deleted" away from its holders: "stuck"',
-    );
+    expect(logger.lines('warn')).toContain('Took the lock "deleted" away from its holders: "stuck"');
     expect(logged('warn')).toEqual([]);
   });
 

@@ -1,7 +1,7 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { Logger } from '@nestjs/common';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { assertLocked, LockKindMismatchError, LockLostError, LockService } from '../../lib/index.js';
 import { inQuotes } from '../../lib/runtime/text.js';
+import { loggerOfEach } from '../support/logger.js';
 
 /** A name as a stranger would give it: it ends the line and the quotation, turns red, and goes on like the log itself. */
 const FORGED =
@@ -9,26 +9,21 @@ const FORGED =
 const UNSAFE = /[\u0000-\u001F\u007F-\u009F\u2028\u2029\u202A-\u202E\u2066-\u2069]/;
 
 describe('A name from outside (pitfall 52)', () => {
-  const logger = { log: jest.fn(), warn: jest.fn(), error: jest.fn() };
+  const logger = loggerOfEach();
   let locks: LockService;
 
   beforeEach(() => {
-    Logger.overrideLogger(logger);
     locks = new LockService({ store: 'memory' });
   });
 
   afterEach(async () => {
     await locks.onApplicationShutdown();
-    Logger.overrideLogger(false);
-    jest.clearAllMocks();
   });
 
   it('is one line of the log, in quotes that it cannot end', async () => {
     await locks.acquire(FORGED);
     await locks.forceRelease(FORGED);
-    const lines = logger.error.mock.calls
-      .map(([line]) => String(line))
-      .filter((line) => line.startsWith('Lost'));
+    const lines = logger.lines('error').filter((line) => line.startsWith('Lost'));
     expect(lines).toHaveLength(1);
     expect(lines[0]).not.toMatch(UNSAFE);
     expect(lines[0]).toContain(`Lost the lock "${inQuotes(FORGED)}" (owner `);
