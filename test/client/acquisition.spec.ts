@@ -1,29 +1,19 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { LockService, LockUnavailableError } from '../../lib/index.js';
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { LockUnavailableError } from '../../lib/index.js';
 import { deferred } from '../doubles/deferred.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
 import { pass, until, useVirtualTime } from '../support/virtual-time.js';
+import { servicesOfEach } from '../support/services.js';
 
 useVirtualTime();
 
 let store: ScriptedStore;
-let services: LockService[];
-
-const open = (): LockService => {
-  const service = new LockService({ store });
-  services.push(service);
-  return service;
-};
+const { open } = servicesOfEach(() => ({ store }));
 
 const queueLength = async () => (await store.inspect('a'))?.queue.length ?? 0;
 
 beforeEach(() => {
   store = new ScriptedStore();
-  services = [];
-});
-
-afterEach(async () => {
-  await Promise.all(services.map((service) => service.onApplicationShutdown()));
 });
 
 const isFree = async () => (await store.inspect('a')) === null;

@@ -1,27 +1,17 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { type LockEvent, LockService, LockUnavailableError, MemoryLockStore } from '../../lib/index.js';
+import { beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { type LockEvent, LockUnavailableError, MemoryLockStore } from '../../lib/index.js';
 import { deferred } from '../doubles/deferred.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
 import { pass, until, useVirtualTime } from '../support/virtual-time.js';
+import { servicesOfEach } from '../support/services.js';
 
 useVirtualTime();
 
 let store: ScriptedStore;
-let services: LockService[];
-
-const open = (options: object = {}): LockService => {
-  const service = new LockService({ store, ...options });
-  services.push(service);
-  return service;
-};
+const { open } = servicesOfEach(() => ({ store }));
 
 beforeEach(() => {
   store = new ScriptedStore();
-  services = [];
-});
-
-afterEach(async () => {
-  await Promise.all(services.map((service) => service.onApplicationShutdown()));
 });
 
 describe('the callers of one process', () => {

@@ -1,35 +1,19 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { Logger } from '@nestjs/common';
-import { type LockEvent, type LockModuleOptions, LockService, MemoryLockStore } from '../../lib/index.js';
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { type LockEvent, type LockService, MemoryLockStore } from '../../lib/index.js';
+import { loggerOfEach } from '../support/logger.js';
+import { servicesOfEach } from '../support/services.js';
 
-let services: LockService[];
 let locks: LockService;
-let events: LockEvent[];
-const logger = { log: jest.fn(), warn: jest.fn(), error: jest.fn() };
-
-const service = (options: Partial<LockModuleOptions> = {}) => {
-  const made = new LockService({ store: new MemoryLockStore(), ...options });
-  services.push(made);
-  made.events$.subscribe((event) => events.push(event));
-  return made;
-};
+const logger = loggerOfEach();
+const { open: service, events } = servicesOfEach(() => ({ store: new MemoryLockStore() }));
 
 beforeEach(() => {
-  Logger.overrideLogger(logger);
-  services = [];
-  events = [];
   locks = service();
-});
-
-afterEach(async () => {
-  await Promise.all(services.map((made) => made.close()));
-  Logger.overrideLogger(false);
-  jest.clearAllMocks();
 });
 
 const conflicts = () =>
   events.filter((event): event is Extract<LockEvent, { type: 'lock-order' }> => event.type === 'lock-order');
-const warnings = () => logger.warn.mock.calls.map(([line]) => String(line));
+const warnings = () => logger.lines('warn');
 
 /** Takes one lock under the other: names, or [name, label]. */
 type Named = string | [name: string, label: string];

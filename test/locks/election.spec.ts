@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { lastValueFrom, toArray } from 'rxjs';
 import {
   currentLease,
@@ -13,32 +13,22 @@ import {
 import { deferred } from '../doubles/deferred.js';
 import { ScriptedStore } from '../doubles/scripted-store.js';
 import { pass, standStill, until, useVirtualTime } from '../support/virtual-time.js';
+import { servicesOfEach } from '../support/services.js';
 
 useVirtualTime();
 
 let store: MemoryLockStore;
-let services: LockService[];
 let a: Election;
 let b: Election;
 let events: LockEvent[];
-
-const service = (label: string) => {
-  const made = new LockService({ store, label, leaseTime: 300 });
-  services.push(made);
-  return made;
-};
+const { open, services } = servicesOfEach(() => ({ store, leaseTime: 300 }));
 
 beforeEach(() => {
   store = new MemoryLockStore();
-  services = [];
   events = [];
-  a = service('a').getElection('indexer');
-  b = service('b').getElection('indexer');
+  a = open({ label: 'a' }).getElection('indexer');
+  b = open({ label: 'b' }).getElection('indexer');
   services[0]!.events$.subscribe((event) => events.push(event));
-});
-
-afterEach(async () => {
-  await Promise.all(services.map((made) => made.close()));
 });
 
 const untilOver = (term: Term) =>

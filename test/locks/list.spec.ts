@@ -1,40 +1,29 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import {
   type Lease,
   type LockModuleOptions,
-  LockService,
   type LockSummary,
   MemoryLockStore,
+  type LockService,
 } from '../../lib/index.js';
 import { until } from '../scenarios/until.js';
 import { queueOf } from '../support/keys.js';
-import { RedisServer } from '../support/redis-server.js';
 import { first } from '../support/tier.js';
 import { Worker } from '../support/worker.js';
+import { servicesOfEach } from '../support/services.js';
+import { serverOfAll } from '../support/test-servers.js';
 
-let server: RedisServer;
+const server = serverOfAll();
 let redis: Redis;
-const services: LockService[] = [];
+const { open, services } = servicesOfEach(() => ({ label: 'api-1' }));
 
-beforeAll(async () => {
-  server = await RedisServer.start();
-  redis = new Redis(server.url);
-});
-afterAll(async () => {
-  await redis.quit();
-  await server.stop();
-});
-beforeEach(() => redis.flushall());
-afterEach(async () => {
-  await Promise.all(services.splice(0).map((service) => service.close()));
+beforeEach(async () => {
+  redis = server.client();
+  await redis.flushall();
 });
 
-function service(options: Partial<LockModuleOptions> = { connection: server.url }): LockService {
-  const made = new LockService({ label: 'api-1', ...options });
-  services.push(made);
-  return made;
-}
+const service = (options: Partial<LockModuleOptions> = { connection: server.url }) => open(options);
 
 /** All pages. */
 async function all(

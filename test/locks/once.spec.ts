@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { of } from 'rxjs';
 import {
   isLockAbortedError,
@@ -16,19 +16,15 @@ import {
 import type { StorePeriods } from '../../lib/store/index.js';
 import { deferred } from '../doubles/deferred.js';
 import { abortAfter, pass, until, useVirtualTime } from '../support/virtual-time.js';
+import { servicesOfEach } from '../support/services.js';
 
 useVirtualTime();
 
 let store: MemoryLockStore;
 let a: LockService;
 let b: LockService;
-let services: LockService[];
-
-const service = (given: LockStore = store) => {
-  const made = new LockService({ store: given, leaseTime: 3_000 });
-  services.push(made);
-  return made;
-};
+const { open, services } = servicesOfEach(() => ({ store, leaseTime: 3_000 }));
+const service = (given: LockStore = store) => open({ store: given });
 
 const failure = async (promise: Promise<unknown>): Promise<unknown> =>
   await promise.then(
@@ -37,13 +33,8 @@ const failure = async (promise: Promise<unknown>): Promise<unknown> =>
   );
 
 beforeEach(() => {
-  services = [];
   store = new MemoryLockStore();
   [a, b] = [service(), service()];
-});
-
-afterEach(async () => {
-  for (const made of services) await made.close();
 });
 
 /** A store whose notes do something else. */

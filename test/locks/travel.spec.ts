@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import {
   isLockClosedError,
   isLockConfigError,
@@ -7,14 +7,14 @@ import {
   type Lease,
   type Lock,
   type LockEvent,
-  type LockModuleOptions,
   LockLostError,
-  LockService,
   LockUnavailableError,
+  type LockService,
   MemoryLockStore,
 } from '../../lib/index.js';
 import type { TransferReply, TransferRequest } from '../../lib/store/index.js';
 import { pass, until, useVirtualTime } from '../support/virtual-time.js';
+import { servicesOfEach } from '../support/services.js';
 
 useVirtualTime();
 
@@ -50,25 +50,14 @@ class FaultyStore extends MemoryLockStore {
 let store: FaultyStore;
 let a: LockService;
 let b: LockService;
-let services: LockService[];
 let events: LockEvent[];
-
-const service = (options: Partial<LockModuleOptions> = {}) => {
-  const made = new LockService({ store, leaseTime: 1_000, waitTime: 2_000, ...options });
-  services.push(made);
-  return made;
-};
+const { open: service } = servicesOfEach(() => ({ store, leaseTime: 1_000, waitTime: 2_000 }));
 
 beforeEach(() => {
-  services = [];
   events = [];
   store = new FaultyStore();
   [a, b] = [service(), service()];
   a.events$.subscribe((event) => events.push(event));
-});
-
-afterEach(async () => {
-  for (const made of services) await made.close();
 });
 
 const failure = async (promise: Promise<unknown>): Promise<unknown> =>

@@ -1,19 +1,20 @@
 /** What holds on every store: written once, and run on Redis and on a memory store that two services share. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import {
   type Lease,
   LockAbortedError,
   LockConfigError,
   LockKindMismatchError,
   type LockModuleOptions,
-  LockService,
   LockTimeoutError,
+  type LockService,
   MemoryLockStore,
 } from '../../lib/index.js';
 import { soon } from '../pitfalls/stage.js';
 import { RedisServer } from '../support/redis-server.js';
 import { FAIR, type Kind, lockOf, PLAIN, queued, queueLength, READ, semaphore, WRITE } from './kinds.js';
+import { servicesOfEach } from '../support/services.js';
 
 type Place = Pick<LockModuleOptions, 'connection' | 'store'>;
 
@@ -25,13 +26,7 @@ function rules(title: string, open: () => Promise<{ place: Place; close(): Promi
     let b: LockService;
     let name: string;
     let count = 0;
-    const services: LockService[] = [];
-
-    const service = (options: Partial<LockModuleOptions> = {}) => {
-      const made = new LockService({ ...place, ...options });
-      services.push(made);
-      return made;
-    };
+    const { open: service } = servicesOfEach(() => place);
 
     beforeAll(async () => {
       ({ place, close } = await open());
@@ -40,9 +35,6 @@ function rules(title: string, open: () => Promise<{ place: Place; close(): Promi
       name = `rule:${String(count++)}`;
       a = service();
       b = service();
-    });
-    afterEach(async () => {
-      await Promise.all(services.splice(0).map((each) => each.onApplicationShutdown()));
     });
     afterAll(() => close());
 

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { type LockLostError, LockService, type LockStore, MemoryLockStore } from '../../lib/index.js';
 import { describeLockStore } from '../../lib/testing/describe-lock-store.js';
+import { servicesOfEach } from '../support/services.js';
 
 /** A memory store without the parts of the port that a store may leave out, or with others in their place. */
 function storeWith(parts: object, store = new MemoryLockStore()): LockStore {
@@ -23,16 +24,10 @@ describeLockStore(
 );
 
 describe('A store without queues and without messages', () => {
-  let services: LockService[] = [];
-  const serviceOn = (store: LockStore) => {
-    const service = new LockService({ store });
-    services.push(service);
-    return service;
-  };
+  const { open } = servicesOfEach(() => ({}));
+  const serviceOn = (store: LockStore) => open({ store });
 
-  afterEach(async () => {
-    for (const service of services) await service.onApplicationShutdown();
-    services = [];
+  afterEach(() => {
     jest.useRealTimers();
   });
 

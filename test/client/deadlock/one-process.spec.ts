@@ -1,43 +1,26 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { Logger } from '@nestjs/common';
+import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import {
   isLockTimeoutError,
   type Lock,
   type LockEvent,
-  type LockModuleOptions,
-  LockService,
   type LockTimeoutError,
+  type LockService,
   MemoryLockStore,
 } from '../../../lib/index.js';
 import { pass, useVirtualTime } from '../../support/virtual-time.js';
+import { loggerOfEach } from '../../support/logger.js';
+import { servicesOfEach } from '../../support/services.js';
 
 useVirtualTime();
 
 let store: MemoryLockStore;
-let services: LockService[];
 let locks: LockService;
-let events: LockEvent[];
-const logger = { log: jest.fn(), warn: jest.fn(), error: jest.fn() };
-
-const service = (options: Partial<LockModuleOptions> = {}) => {
-  const made = new LockService({ store, lockOrder: 'off', label: 'api-1', ...options });
-  services.push(made);
-  made.events$.subscribe((event) => events.push(event));
-  return made;
-};
+const logger = loggerOfEach();
+const { open: service, events } = servicesOfEach(() => ({ store, lockOrder: 'off', label: 'api-1' }));
 
 beforeEach(() => {
-  Logger.overrideLogger(logger);
   store = new MemoryLockStore();
-  services = [];
-  events = [];
   locks = service();
-});
-
-afterEach(async () => {
-  await Promise.all(services.map((made) => made.close()));
-  Logger.overrideLogger(false);
-  jest.clearAllMocks();
 });
 
 const deadlocks = () =>
@@ -79,7 +62,7 @@ describe('two callers of one process that wait for each other', () => {
       { type: 'deadlock', name: 'order:7', label: 'lock', cycle, broken: true },
     ]);
     expect(events.filter(({ type }) => type === 'timed-out')).toMatchObject([{ reason: 'deadlock' }]);
-    const lines = logger.warn.mock.calls.map(([line]) => String(line));
+    const lines = logger.lines('warn');
     expect(lines).toEqual([
       'Deadlock: api-1 waits for "stock:7", api-1 waits for "order:7"',
       'Deadlock, the wait for "order:7" ends: api-1 waits for "order:7", api-1 waits for "stock:7"',
