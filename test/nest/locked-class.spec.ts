@@ -1,7 +1,7 @@
 import 'reflect-metadata';
-import { afterEach, describe, expect, it } from '@jest/globals';
-import { Controller, Get, Injectable, type Type, UseInterceptors } from '@nestjs/common';
-import { Test, type TestingModule } from '@nestjs/testing';
+import { describe, expect, it } from '@jest/globals';
+import { Controller, Get, Injectable, UseInterceptors } from '@nestjs/common';
+import { Test } from '@nestjs/testing';
 import { lastValueFrom, Observable, of } from 'rxjs';
 import { runInThisContext } from 'node:vm';
 import { transformSync } from '@swc/core';
@@ -12,27 +12,13 @@ import {
   DistributedLock,
   InjectLockService,
   LockInterceptor,
-  LockModule,
-  LockService,
   OncePer,
   OnLeader,
   OnlyLeader,
 } from '../../lib/index.js';
-import { Entries } from '../doubles/entries.js';
+import { DecoratedApp } from './decorated-app.js';
 
-let app: TestingModule | undefined;
-
-afterEach(async () => {
-  await app?.close();
-  app = undefined;
-});
-
-const make = async <T>(type: Type<T>) => {
-  const imports = [LockModule.forRoot({ store: 'memory' })];
-  app = await Test.createTestingModule({ imports, providers: [type] }).compile();
-  await app.init();
-  return app.get(type);
-};
+const nest = DecoratedApp.ofEach();
 
 const held = () => currentLease()?.name;
 
@@ -47,7 +33,6 @@ const Noted = (): MethodDecorator => () => undefined;
 @Injectable()
 @DistributedLock('jobs:$<class>.$<method>')
 class Jobs extends Base {
-  readonly entries = new Entries();
   started: string | undefined = 'not yet';
 
   async onModuleInit(): Promise<void> {
@@ -57,7 +42,7 @@ class Jobs extends Base {
 
   async nightly(): Promise<string | undefined> {
     assertLocked('jobs:Jobs.nightly');
-    return this.entries.visit(held());
+    return nest.entries.visit(held());
   }
 
   @Noted()
@@ -76,12 +61,7 @@ class Jobs extends Base {
   @OncePer('once', { period: '1h' })
   @DistributedLock('own')
   async wrapped(): Promise<string[] | undefined> {
-    return Promise.resolve(
-      app
-        ?.get(LockService)
-        .leases()
-        .map(({ name }) => name),
-    );
+    return Promise.resolve(nest.locks.leases().map(({ name }) => name));
   }
 
   get name(): string {
@@ -95,10 +75,10 @@ class Jobs extends Base {
 
 describe('a locked class', () => {
   it('locks each of its own methods, and no hook of Nest', async () => {
-    const jobs = await make(Jobs);
+    const jobs = await nest.make(Jobs);
     expect(jobs.started).toBeUndefined();
     expect(await Promise.all([jobs.nightly(), jobs.nightly()])).toEqual(Array(2).fill('jobs:Jobs.nightly'));
-    expect(jobs.entries.most).toBe(1);
+    expect(nest.entries.most).toBe(1);
     expect(await lastValueFrom(jobs.stream())).toBe('jobs:Jobs.stream');
     expect(await jobs.own()).toBe('own');
     expect(await jobs.wrapped()).toEqual(['once', 'own']);
