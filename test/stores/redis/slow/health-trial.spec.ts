@@ -1,10 +1,11 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { type LockModuleOptions, type LockService } from '../../../../lib/index.js';
+import type { LockModuleOptions } from '../../../../lib/index.js';
 import { TestEnvironment } from '../../../support/test-environment.js';
 import { until } from '../../../scenarios/until.js';
 import { COMMANDS } from '../../../support/script-commands.js';
+import { handedOver } from '../handed-over.js';
 import { refusal } from '../refusal.js';
 import { RedisCluster } from '../../../support/redis-cluster.js';
 import type { RedisServer } from '../../../support/redis-server.js';
@@ -168,20 +169,7 @@ describe('Where only EVALSHA', () => {
       server = await environment.server({ args });
       await spoil();
       const [one, two] = [service(), service()];
-      for (const lockOf of [
-        (locks: LockService) => locks.getLock('plain'),
-        (locks: LockService) => locks.getFairLock('fair'),
-      ]) {
-        const lease = await lockOf(one).acquire();
-        const waiting = lockOf(two).acquire();
-        await until(async () => {
-          const state = await one.inspect(lease.name);
-          return (state?.waiters.processes ?? 0) + (state?.queue.length ?? 0) > 0;
-        });
-        await lease.extend(12_000);
-        await lease.release();
-        await (await waiting).release();
-      }
+      await handedOver(one, two, (lease) => lease.extend(12_000));
       expect(await one.health()).toMatchObject({ status: 'up' });
       await server.resetCommandCalls();
       await (await one.acquire('key')).release();

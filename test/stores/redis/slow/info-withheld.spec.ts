@@ -4,6 +4,7 @@ import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis-5';
 import type { LockService, RedisConnection } from '../../../../lib/index.js';
 import { TestEnvironment } from '../../../support/test-environment.js';
 import { until } from '../../../scenarios/until.js';
+import { handedOver } from '../handed-over.js';
 import { refusal } from '../refusal.js';
 import { RedisCluster } from '../../../support/redis-cluster.js';
 
@@ -21,19 +22,7 @@ afterEach(async () => {
 
 /** From one service to another, with a message, and then what health knows. */
 async function used(one: LockService, two: LockService): Promise<void> {
-  for (const lockOf of [
-    (locks: LockService) => locks.getLock('plain'),
-    (locks: LockService) => locks.getFairLock('fair'),
-  ]) {
-    const lease = await lockOf(one).acquire();
-    const waiting = lockOf(two).acquire();
-    await until(async () => {
-      const state = await one.inspect(lease.name);
-      return (state?.waiters.processes ?? 0) + (state?.queue.length ?? 0) > 0;
-    });
-    await lease.release();
-    await (await waiting).release();
-  }
+  await handedOver(one, two);
   const { status, nodes } = await two.health();
   expect(status).toBe('up');
   for (const node of nodes)
