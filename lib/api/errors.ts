@@ -92,8 +92,8 @@ export interface NodeOutcome {
 export class LockUnavailableError extends LockError {
   readonly code = 'LOCK_UNAVAILABLE';
   /**
-   * `refused`: the store certainly did not carry the command out. `unknown`: it may have, so the sender of an acquisition
-   * has to take it back.
+   * `refused`: the store certainly did not carry the last request out. `unknown`: it may have, so the sender of an
+   * acquisition has to take it back. A call may have asked before, and got no answer: that request may have been carried out.
    */
   readonly effect: 'refused' | 'unknown';
   /** True when trying again cannot help, such as a wrong password. */

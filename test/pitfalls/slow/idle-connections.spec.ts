@@ -124,6 +124,17 @@ describe('An idle connection that was dropped without a word (pitfall 86)', () =
     expect(held.held).toBe(true);
   });
 
+  it('may have carried out what its error calls refused, because that is about the last request', async () => {
+    const proxy = await stage.proxy();
+    const locks = stage.service({ connection: proxy.url });
+    const lease = await locks.acquire('order:7');
+    await sleep(500);
+    proxy.dropReplies(true);
+    proxy.refuse(true);
+    await expect(lease.extend(200_000)).rejects.toMatchObject({ effect: 'refused' });
+    expect(await stage.ttl('order:7')).toBeGreaterThan(30_000);
+  });
+
   it('is no reason to wait for it: an attempt to connect without an answer is followed by another one', async () => {
     const proxy = await stage.proxy();
     proxy.dropReplies(true);

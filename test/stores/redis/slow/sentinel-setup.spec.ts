@@ -289,6 +289,33 @@ describe('A password of the sentinels that changes', () => {
   });
 });
 
+it('A client of ioredis 5 ends its process if the sentinels refuse its password while it watches for a failover', async () => {
+  const onSentinels = async (...command: [string, ...string[]]) => {
+    const replies: unknown[] = [];
+    for (const port of deployment.ports) {
+      const sentinel = new Redis(port);
+      replies.push(await sentinel.call(...command));
+      sentinel.disconnect();
+    }
+    return replies;
+  };
+  await onSentinels('ACL', 'SETUSER', 'app', 'reset', 'on', '>first', '&*', '+@all');
+  const options = { ...deployment.connection, failoverDetector: true, sentinelUsername: 'app' };
+  const running = runProgram(
+    `import { Redis } from 'ioredis-5';
+     const client = new Redis({ ...${JSON.stringify(options)}, sentinelPassword: 'first', sentinelReconnectStrategy: () => 100 });
+     client.on('error', () => undefined);
+     const locks = new LockService({ connection: client });
+     await locks.acquire('watched');`,
+  );
+  const ended = expect(running).rejects.toThrow(/WRONGPASS/);
+  const watches = (list: unknown) => String(list).includes(' user=app ');
+  await until(async () => (await onSentinels('CLIENT', 'LIST', 'TYPE', 'pubsub')).some(watches));
+  await onSentinels('ACL', 'SETUSER', 'app', 'resetpass');
+  await onSentinels('CLIENT', 'KILL', 'USER', 'app');
+  await ended;
+});
+
 it('A process whose sentinels cannot be reached ends when it has shut down', async () => {
   const url = { sentinels: [{ host: '127.0.0.1', port: DEAD_PORT }], name: 'mymaster' };
   const worker = await Worker.start({ url });
