@@ -3,7 +3,7 @@ import { type Member, quorumOf } from './member.js';
 import type { Quorum } from './quorum.js';
 
 /** ms for which a result that needs no further answers waits for them. A member that takes longer is silent. */
-const GRACE = 250;
+const GRACE = 100;
 
 export type Answer<A> = { readonly value: A } | { readonly error: unknown };
 

@@ -22,10 +22,7 @@ export class Quorum {
   readonly releasers: readonly Releaser[];
   /** The members whose last answer was late: the server may be frozen, or the network may drop packets. */
   readonly silent = new Set<number>();
-  private readonly splits = new Map<
-    string,
-    { readonly until: number; readonly refusedBy?: string | undefined }
-  >();
+  private readonly splits = new Map<string, { until: number; refusedBy?: string | undefined }>();
 
   /** @param leaseTime of the module, ms */
   constructor(
@@ -48,7 +45,8 @@ export class Quorum {
   }
 
   note(index: number, answer: Answer<unknown>): void {
-    const cause = 'value' in answer ? 'ReplyError' : causeOf(answer.error);
+    // A subscription has no value. A member that has it already gives it without its server.
+    const cause = !('value' in answer) ? causeOf(answer.error) : answer.value !== undefined && 'ReplyError';
     if (cause === 'ReplyError') this.silent.delete(index);
     if (cause === 'CommandTimeout' || cause === 'NotConnected') this.silent.add(index);
   }
@@ -67,9 +65,9 @@ export class Quorum {
 
   /** Notes that several processes asked at the same time, each got some members, and none a majority. */
   wasSplit(names: readonly string[]): void {
-    const until = monotonicTime() + SPLIT_MEMORY;
     if (this.splits.size > MOST_SPLIT) this.splits.clear();
-    for (const name of names) this.splits.set(name, { ...this.splits.get(name), until });
+    for (const name of names)
+      this.splits.set(name, { ...this.splits.get(name), until: monotonicTime() + SPLIT_MEMORY });
   }
 
   /** After a split vote, the members are asked one by one until the first grant: a process that gets it has mostly no rival. */

@@ -7,7 +7,7 @@ import { Quorum } from '../../../lib/stores/quorum/quorum.js';
 import { deferred } from '../../doubles/deferred.js';
 import { type ScriptedMember, scriptedMembers } from './scripted-member.js';
 
-const PATIENCE = 250;
+const PATIENCE = 100;
 
 describe('The answers of the members', () => {
   let members: ScriptedMember[];

@@ -8,7 +8,7 @@ const LEASE = 10_000;
 /** Half a lease in tokens, which are µs. */
 const MARGIN = (LEASE * 1_000) / 2;
 /** ms after which a member that has not answered is not waited for. */
-const PATIENCE = 250;
+const PATIENCE = 100;
 
 type Answer = AcquireAllReply | Error | Promise<AcquireAllReply>;
 

@@ -110,3 +110,29 @@ it('A lease that is longer than all nodes have acknowledged is refused by name, 
     },
     { servers: 3 },
   ));
+
+it('a node that stands still delays no hand-over once it is known, also for callers that come back again and again', async () => {
+  const granted: number[] = [];
+  await inWorld(
+    1,
+    async ({ process, servers, pass, now }) => {
+      const takeTurns = async (locks: LockService) => {
+        while (now() < 4_000) {
+          const lease = await locks.acquire('a');
+          granted.push(now());
+          await pass(5);
+          await lease.release();
+          await pass(5);
+        }
+      };
+      const all = [process(), process(), process(), process()].map(({ locks }) => takeTurns(locks));
+      await pass(2_000);
+      servers[0]!.pause(10_000);
+      await Promise.all(all);
+    },
+    { servers: 3, options: { leaseTime: 30_000 } },
+  );
+  const from = (begin: number) =>
+    granted.filter((moment) => moment >= begin && moment < begin + 1_000).length;
+  expect(from(2_500) / from(1_000)).toBeGreaterThan(0.8);
+});
