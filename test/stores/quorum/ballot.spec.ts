@@ -30,7 +30,7 @@ describe('The answers of the members', () => {
   const asking = (rule?: () => Verdict) => {
     const answers = members.map(() => deferred());
     const state = { isOver: false };
-    const gathered = gather(quorum, (_, index) => answers[index]?.promise, rule);
+    const gathered = gather(quorum, (_, index) => answers[index]?.promise.then(() => 'an answer'), rule);
     void gathered.then(() => (state.isOver = true));
     const answer = async (...indexes: number[]) => {
       for (const index of indexes) answers[index]?.resolve();
