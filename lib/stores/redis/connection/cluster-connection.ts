@@ -6,6 +6,7 @@ import { ConnectionState } from './connection-state.js';
 import type { ServerConnection } from './connection.js';
 import type { AcquisitionGuard, Argument, Receipt } from '../commands/command.js';
 import type { Deployment } from './deployment.js';
+import { directCommand } from '../commands/direct-command.js';
 import { isAlive, NodeConnections, PAUSE } from './node-connections.js';
 import { isWithheld, NotConnected, replyCode } from './redis-errors.js';
 import { isSharded, OUTDATED } from './sharding.js';
@@ -214,7 +215,7 @@ export class ClusterConnection implements Deployment {
 
   /** The client learns the location of a key when it is redirected itself. */
   private async learnSlot(key: string, until: number): Promise<void> {
-    const question = () => this.client.eval('return 0', 1, key);
+    const question = () => directCommand(this.client, 'eval')('return 0', 1, key);
     await within(Math.max(1, until - monotonicTime()), question).catch(() => undefined);
   }
 

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
+import { Cluster } from 'ioredis';
 import { filter } from 'rxjs';
 import { type LockEvent, type LockModuleOptions, type LockService } from '../../../../lib/index.js';
 import { TestEnvironment } from '../../../support/test-environment.js';
@@ -103,6 +104,19 @@ describe('A slot that goes to another master', () => {
     done = true;
     await Promise.all(runs);
   });
+});
+
+it('Slots that have moved are found by the calls of one moment, whichever commands the client sends together', async () => {
+  const client = environment.client(new Cluster(cluster.addresses, { enableAutoPipelining: true }));
+  const locks = service({ connection: client });
+  const all = await Promise.all(Array.from({ length: 36 }, place));
+  const places = all.filter(({ from }) => from === all[0]?.from);
+  for (const { name } of places) await (await locks.acquire(name)).release();
+  // The next look at the slots comes too late.
+  client.refreshSlotsCache = () => undefined;
+  for (const { slot, to } of places) await cluster.moveSlot(slot, to);
+  const leases = await Promise.all(places.map(({ name }) => locks.acquire(name, { waitTime: 0 })));
+  await Promise.all(leases.map((lease) => lease.release()));
 });
 
 describe('A master that is new and has no slot yet', () => {
