@@ -77,9 +77,9 @@ const run = async (name: string, code: string): Promise<Answers> => {
 };
 
 const NO_NAME = expect.stringMatching(
-  /has a key with \$<class>, and "\w{1,3}" is no name .*keepNames/,
+  /has a key with \$<class>, and "[\w$]{1,3}" is no name .*keepNames/,
 ) as unknown;
-const NO_LABEL = expect.stringMatching(/has a key function and no label.*"\w{1,3}"/) as unknown;
+const NO_LABEL = expect.stringMatching(/has a key function and no label.*"[\w$]{1,3}"/) as unknown;
 const AT_RANDOM = expect.stringMatching(/has a key with \$<class>, and "[\da-f]{21}" is no name/) as unknown;
 const SHARED = expect.stringMatching(/another class is named "Orders" and has the same key/) as unknown;
 const always = { labelled: 'up', written: 'up', mixed: AT_RANDOM };
