@@ -25,13 +25,13 @@ export async function judge(history: History, bounds: LivenessBounds): Promise<V
     throw new Error(`The checkers ended with ${String(code)}`);
   });
   const [violations] = await Promise.race([once(child, 'message') as Promise<[Violation[]]>, ended]);
+  child.disconnect();
   return violations;
 }
 
 if (process.argv[1] === PROGRAM) {
-  process.once('message', ({ history, bounds }: Case) => {
-    process.send?.(check(history, bounds), () => {
-      process.disconnect();
-    });
+  // Ends when it is disconnected: an answer that is still on its way at the end of a process comes after that end.
+  process.on('message', ({ history, bounds }: Case) => {
+    process.send?.(check(history, bounds));
   });
 }
