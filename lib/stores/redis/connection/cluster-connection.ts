@@ -108,8 +108,9 @@ export class ClusterConnection implements Deployment {
     acquisition?: AcquisitionGuard,
     receipt?: Receipt,
   ): Promise<unknown> {
-    const until = monotonicTime() + this.commandTimeout;
     if (this.client.status !== 'ready' || this.sharding === undefined) await this.learnSharding();
+    // A node that gives no answer to that question may have taken as long as a command.
+    const until = monotonicTime() + this.commandTimeout;
     const slot = this.groupOf(keys[0] ?? '');
     let asked: ServerConnection | undefined;
     for (let tries = 0; ; tries++) {

@@ -10,8 +10,8 @@ const environment = TestEnvironment.ofEach();
 
 const cluster = clusterOfAll();
 
-/** A service that reaches each node over a proxy, and has used all its connections. */
-async function stage() {
+/** A proxy before each node, and a connection that knows no other way. */
+async function waysToAll() {
   const ways = await Promise.all(cluster.addresses.map(({ port }) => TcpProxy.start(port)));
   for (const way of ways) environment.add(() => way.stop());
   const natMap = Object.fromEntries(
@@ -20,8 +20,13 @@ async function stage() {
       { host, port: ways[index]!.port },
     ]),
   );
-  const nodes = Object.values(natMap);
-  const locks = environment.service({ connection: { cluster: nodes, options: { natMap } } });
+  return { ways, connection: { cluster: Object.values(natMap), options: { natMap } } };
+}
+
+/** A service that reaches each node over a proxy, and has used all its connections. */
+async function stage() {
+  const { ways, connection } = await waysToAll();
+  const locks = environment.service({ connection });
   const names = Array.from({ length: 12 }, (_, n) => `order:${String(n)}`);
   const callAll = async () => {
     const leases = await Promise.all(names.map((name) => locks.acquire(name)));
@@ -76,4 +81,17 @@ it('the connections for messages are replaced together with them: a lock that is
   await sleep(1_500);
   await busy.release();
   expect((await waiting).held).toBe(true);
+});
+
+it('a master that has never answered takes nothing of the time of the first command, which goes to another one', async () => {
+  const { ways, connection } = await waysToAll();
+  const [silent] = await cluster.masters();
+  let name = '';
+  for (let n = 0, at = silent; at === silent; n++) {
+    name = `first:${String(n)}`;
+    at = await cluster.masterOf(await cluster.slotOf(`lock:${name}`));
+  }
+  ways[cluster.servers.indexOf(silent!)]!.dropReplies(true);
+  for (const way of ways) way.replyDelay(50);
+  expect(await environment.service({ connection }).tryAcquire(name)).toMatchObject({ held: true });
 });
