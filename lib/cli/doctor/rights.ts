@@ -65,7 +65,7 @@ export const RIGHTS: readonly Right[] = [
     of: ['pubsub|numsub'],
     level: 'warning',
     without:
-      "`LockUnavailableError` for `inspect`, `list` and `requestRelease`; a crashed waiter costs a second while a tool such as `redis-cli` follows a pattern; Redisson's waiters get no share of a plain lock; health: `degraded`",
+      "`LockUnavailableError` for `inspect`, `list` and `requestRelease`; a crashed waiter costs a second while a tool such as `redis-cli` follows a pattern; a lock that goes to a waiter costs a command more; Redisson's waiters get no share of a plain lock; health: `degraded`",
   },
   {
     of: ['publish', 'subscribe', 'redisson_lock__channel:lock:*', 'redisson_lock__channel:{lock:*'],

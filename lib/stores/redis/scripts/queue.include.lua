@@ -41,11 +41,13 @@ local function publish(channel, message)
   return type(receivers) == 'number' and receivers
 end
 
--- Whether a waiter's process is subscribed, as far as that is known. PUBLISH also counts subscribers of patterns, such as a
--- monitoring tool, and with these a dead process would look alive. The count of PUBLISH must be enough if the user may not
--- send PUBSUB.
+-- Whether a waiter's process is subscribed, as far as that is known, and whether it is known. PUBLISH also counts subscribers
+-- of patterns, such as a monitoring tool, and with these a dead process would look alive. The count of PUBLISH must be enough
+-- if the user may not send PUBSUB.
 local function is_subscribed(owner)
-  return in_cluster or redis.pcall('PUBSUB', 'NUMSUB', CHANNEL .. string.match(owner, PROCESS))[2] ~= 0
+  if in_cluster then return true, true end
+  local count = redis.pcall('PUBSUB', 'NUMSUB', CHANNEL .. string.match(owner, PROCESS))[2]
+  return count ~= 0, count ~= nil
 end
 
 -- Returns false if no process has received the message.
@@ -144,11 +146,15 @@ local function advance(sparing)
         if owner == asker then
           asker_token, asker_rivals = token, rivals
           let_in(mode, owner, token, span)
-        elseif is_subscribed(owner) then
+        else
+          local lives, counted = is_subscribed(owner)
+          -- A replica passes the message on, also to a process that PUBLISH does not count and that is put out. So a process
+          -- that was not counted before has to confirm.
+          if not counted then span = math.min(span, CLAIM) - 1 end
           -- The write comes before the message, which cannot be undone: a slot that is being moved takes no new key, and a
           -- user may lose rights.
-          let_in(mode, owner, token, span)
-          if not send(owner, 'granted', owner, digits(token), digits(now), digits(span), server(), rivals) then
+          if lives then let_in(mode, owner, token, span) end
+          if lives and not send(owner, 'granted', owner, digits(token), digits(now), digits(span), server(), rivals) then
             put_out(mode, owner)
           end
         end

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { type LockService } from '../../../../lib/index.js';
+import { type Lock, type LockService } from '../../../../lib/index.js';
 import { TestEnvironment } from '../../../support/test-environment.js';
 import { until } from '../../../scenarios/until.js';
 import type { RedisServer } from '../../../support/redis-server.js';
@@ -241,6 +241,35 @@ describe('A connection that leads to a demoted master', () => {
     await until(async () => (await after.requestRelease('key')) === 1);
     await lease.release();
   });
+
+  it.each<[string, (locks: LockService) => Lock]>([
+    ['a plain', (locks) => locks.getLock('key')],
+    ['a fair', (locks) => locks.getFairLock('key')],
+  ])(
+    'with its messages only gets %s lock by no message that the master has undone, although the user may not count subscribers',
+    async (_, lockOf) => {
+      for (const server of [former, next])
+        await server
+          .client()
+          .call('ACL', 'SETUSER', 'app', 'reset', 'on', '>word', '~*', '&*', '+@all', '-pubsub');
+      const [locks, holder] = [proxy.port, former.port].map((port) =>
+        environment.service({ connection: `redis://app:word@127.0.0.1:${String(port)}`, leaseTime: LEASE }),
+      ) as [LockService, LockService];
+      await (await locks.acquire('other')).release();
+      // The replica passes the messages of its master on, which does not count their receivers.
+      proxy.leadTo(next.port);
+      const held = await lockOf(holder).acquire();
+      const waiting = lockOf(locks).acquire();
+      await until(async () => {
+        const [queue] = await former.client().keys('lock:key~ndl:queue*');
+        return queue !== undefined && (await former.client().zcard(queue)) === 1;
+      });
+      await held.release();
+      const lease = await waiting;
+      await expect(lockOf(holder).tryAcquire()).resolves.toBeNull();
+      await lease.release();
+    },
+  );
 
   it('is given up where the replica has lost its master and refuses everything', async () => {
     const locks = environment.service({ connection: proxy.url, leaseTime: LEASE });
