@@ -31,9 +31,4 @@ export class LastEntries<K, V> {
     const wasPresent = this.present.delete(key);
     return this.former.delete(key) || wasPresent;
   }
-
-  *values(): Generator<V> {
-    for (const [key, value] of this.former) if (!this.present.has(key)) yield value;
-    yield* this.present.values();
-  }
 }

@@ -106,7 +106,7 @@ function stop(client: LockClient, onLeft: () => void): void {
 /** Whether a callback runs under a lock, or is about to. */
 const isInUse = ({ user }: Tenure): boolean => user === undefined || user.isInUse();
 
-/** Whether the end of a client, and of those that close with it, waits for the code of this scope, which must not wait for that end. */
+/** Whether a client, or another one that closes with it, ends after the code of this scope. Such code must not wait for that end. */
 export const waitsFor = ({ closesWith }: LockClient, scope: Scope | undefined): boolean =>
   scope !== undefined &&
   closesWith.some(

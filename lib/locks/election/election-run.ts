@@ -100,8 +100,15 @@ export class ElectionRun {
         try {
           const scope = Scope.ofCallback(undefined);
           const caller = { inside: undefined, into: scope, site: undefined, byHand: false };
-          const given = { leaseTime, renew: true, signal, label: GROUP };
-          const call = callOf(client, Infinity, caller, { ...given, maxWaiting: Infinity, failFast: false });
+          const given = {
+            leaseTime,
+            renew: true,
+            signal,
+            label: GROUP,
+            maxWaiting: Infinity,
+            failFast: false,
+          };
+          const call = callOf(client, Infinity, caller, given);
           const tenure = await client.acquire(name, call);
           // The store has lost the grant before the term began.
           if ('busy' in tenure || !tenure.held) continue;

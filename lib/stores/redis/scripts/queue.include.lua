@@ -153,9 +153,11 @@ local function advance(sparing)
           if not counted then span = math.min(span, CLAIM) - 1 end
           -- The write comes before the message, which cannot be undone: a slot that is being moved takes no new key, and a
           -- user may lose rights.
-          if lives then let_in(mode, owner, token, span) end
-          if lives and not send(owner, 'granted', owner, digits(token), digits(now), digits(span), server(), rivals) then
-            put_out(mode, owner)
+          if lives then
+            let_in(mode, owner, token, span)
+            if not send(owner, 'granted', owner, digits(token), digits(now), digits(span), server(), rivals) then
+              put_out(mode, owner)
+            end
           end
         end
       else
